@@ -1,4 +1,4 @@
-"""The base of servers that stand for key services: JSON over HTTP or TLS, master keys with versions, in this process."""
+"""The base of servers that stand for key services: JSON over HTTP or TLS, and master keys with versions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class KeyServiceDouble:
 
 
 def _handler(double: KeyServiceDouble) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class DoubleHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = -1
         disable_nagle_algorithm = True
@@ -82,9 +82,9 @@ def _handler(double: KeyServiceDouble) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(sent)
 
-        do_GET = do_POST = do_PUT = do
+        do_GET = do_POST = do_PUT = do  # noqa: N815 - names of http.server
 
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    return Handler
+    return DoubleHandler

@@ -1,4 +1,4 @@
-"""Azure Key Vault on loopback, in this process and with TLS: its REST interface as the API documentation describes it."""
+"""Azure Key Vault on loopback, in this process and with TLS, as its API documentation describes it."""
 
 from __future__ import annotations
 
@@ -70,13 +70,20 @@ class KeyVault(KeyServiceDouble):
             return 404, _error("KeyNotFound", "no such version")
         if not action:
             number = [*key.versions].index(version)
-            return 200, {"key": _public(f"{address}/{version}", key.versions[version]), "attributes": _attributes(key, number)}
+            return 200, {
+                "key": _public(f"{address}/{version}", key.versions[version]),
+                "attributes": _attributes(key, number),
+            }
         if not key.enabled:
             return 403, _error("Forbidden", f"Operation {action} is not allowed on a disabled key.")
         value = base64.urlsafe_b64decode(body["value"] + "==")
         try:
             private = key.versions[version]
-            made = private.decrypt(value, _PADDING) if action == "unwrapkey" else private.public_key().encrypt(value, _PADDING)
+            made = (
+                private.decrypt(value, _PADDING)
+                if action == "unwrapkey"
+                else private.public_key().encrypt(value, _PADDING)
+            )
         except ValueError:
             return 400, _error("BadParameter", "The parameter is incorrect.")
         return 200, {"kid": f"{address}/{version}", "value": _encoded(made)}

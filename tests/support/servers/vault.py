@@ -25,7 +25,9 @@ class Vault(KeyServiceDouble):
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: dict[str, Any]) -> Answer:
         found = _TARGET.fullmatch(target)
-        if headers.get("X-Vault-Token") != TOKEN or (found and found[2] in self.keys and not self.keys[found[2]].allowed):
+        if headers.get("X-Vault-Token") != TOKEN or (
+            found and found[2] in self.keys and not self.keys[found[2]].allowed
+        ):
             return 403, {"errors": ["1 error occurred:\n\t* permission denied\n\n"]}
         if found is None:
             return 404, {"errors": []}

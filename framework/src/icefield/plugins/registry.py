@@ -244,11 +244,13 @@ class Plugins:
     def load(plugin: PluginInfo, target: str, what: str) -> Any:
         """Import ``module:attribute`` for a plugin, which provides it as ``what``: ``"command 'lint'"``.
 
-        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported.
+        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported; a ``MissingPlugin`` goes through.
         """
         module, _, attribute = target.partition(":")
         try:
             return getattr(import_module(module), attribute)
+        except MissingPlugin:
+            raise
         except (Exception, SystemExit) as error:
             raise BrokenPlugin(
                 f"plugin {plugin} provides {what} but {target} cannot be "

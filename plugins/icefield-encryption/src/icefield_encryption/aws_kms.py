@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from botocore.config import Config
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    NoCredentialsError,
-    ParamValidationError,
-    PartialCredentialsError,
-)
-from botocore.session import Session
 from icefield.abc import GeneratedKey, MasterKey
 from icefield.errors import AccessDenied, DecryptionFailed, IcefieldError, InvalidArgument, KeyUnavailable, StorageError
 
-from icefield_encryption.remote_key_service import RemoteKeyService, checked_length
+from icefield_encryption.remote_key_service import RemoteKeyService, checked_length, sdk_of
+
+with sdk_of("aws"):
+    from botocore.config import Config
+    from botocore.exceptions import (
+        BotoCoreError,
+        ClientError,
+        NoCredentialsError,
+        ParamValidationError,
+        PartialCredentialsError,
+    )
+    from botocore.session import Session
 
 _DENIED: Final = {
     "AccessDenied",

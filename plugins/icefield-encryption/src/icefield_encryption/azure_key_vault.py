@@ -6,15 +6,17 @@ import re
 import time
 from typing import Any, Final
 
-from azure.core.credentials import AccessToken
-from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
-from azure.identity import ClientSecretCredential, DefaultAzureCredential
-from azure.keyvault.keys import KeyClient
-from azure.keyvault.keys.crypto import KeyWrapAlgorithm
 from icefield.abc import MasterKey
 from icefield.errors import AccessDenied, DecryptionFailed, IcefieldError, InvalidArgument, KeyUnavailable
 
-from icefield_encryption.remote_key_service import RemoteKeyService, checked_length
+from icefield_encryption.remote_key_service import RemoteKeyService, checked_length, sdk_of
+
+with sdk_of("azure"):
+    from azure.core.credentials import AccessToken
+    from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
+    from azure.identity import ClientSecretCredential, DefaultAzureCredential
+    from azure.keyvault.keys import KeyClient
+    from azure.keyvault.keys.crypto import KeyWrapAlgorithm
 
 URL: Final = "azure.keyvault.url"
 ALGORITHM: Final = "azure.keyvault.key-wrap-algorithm"
@@ -27,9 +29,10 @@ _BAD_REQUEST, _DENIED, _TOO_MANY, _SERVER_ERROR = 400, (401, 403), 429, 500
 class AzureKeyVault(RemoteKeyService):
     """The key service ``azure``. The id of a master key is its name in the vault.
 
-    Properties: ``azure.keyvault.url``, ``azure.keyvault.key-wrap-algorithm`` (``RSA-OAEP-256``), and ``adls.tenant-id``,
-    ``adls.client-id`` and ``adls.client-secret``, or ``adls.token``, a bearer token. Without credentials, the SDK's
-    default chain supplies them. They need the permissions ``get``, ``list``, ``wrapKey`` and ``unwrapKey`` on keys.
+    Properties: ``azure.keyvault.url``, ``azure.keyvault.key-wrap-algorithm`` (``RSA-OAEP-256``), and the credentials:
+    ``adls.tenant-id``, ``adls.client-id`` and ``adls.client-secret``, or ``adls.token``, a bearer token. Without them,
+    the SDK's default chain supplies credentials. They need the permissions ``get``, ``list``, ``wrapKey`` and
+    ``unwrapKey`` on keys.
     """
 
     packages = ("azure", "msal", "requests", "urllib3")

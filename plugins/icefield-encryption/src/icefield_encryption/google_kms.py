@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from google.api_core import exceptions
-from google.auth import default
-from google.auth.credentials import AnonymousCredentials
-from google.auth.exceptions import GoogleAuthError
-from google.cloud.kms_v1 import KeyManagementServiceClient
-from google.cloud.kms_v1.services.key_management_service.transports import KeyManagementServiceRestTransport
-from google.oauth2.credentials import Credentials
-from google.oauth2.service_account import Credentials as ServiceAccount
 from icefield.abc import MasterKey
 from icefield.errors import AccessDenied, DecryptionFailed, IcefieldError, InvalidArgument, KeyUnavailable
 
-from icefield_encryption.remote_key_service import RemoteKeyService, checked_length
+from icefield_encryption.remote_key_service import RemoteKeyService, checked_length, sdk_of
+
+with sdk_of("gcp"):
+    from google.api_core import exceptions
+    from google.auth import default
+    from google.auth.credentials import AnonymousCredentials
+    from google.auth.exceptions import GoogleAuthError
+    from google.cloud.kms_v1 import KeyManagementServiceClient
+    from google.cloud.kms_v1.services.key_management_service.transports import KeyManagementServiceRestTransport
+    from google.oauth2.credentials import Credentials
+    from google.oauth2.service_account import Credentials as ServiceAccount
 
 ENDPOINT: Final = "encryption.google.endpoint"
 TOKEN: Final = "gcs.oauth2.token"
@@ -61,20 +63,20 @@ class GoogleKms(RemoteKeyService):
 
     def connect(self) -> Any:
         """Make a client that speaks REST: the library for gRPC does not survive a fork."""
-        options = {} if (endpoint := self.properties.get(ENDPOINT)) is None else {"host": endpoint}
-        transport = KeyManagementServiceRestTransport(credentials=self._credentials(), **options)
+        host = self.properties.get(ENDPOINT, "cloudkms.googleapis.com")
+        transport = KeyManagementServiceRestTransport(credentials=self._credentials(), host=host)
         return KeyManagementServiceClient(transport=transport)
 
     def _credentials(self) -> Any:
         if token := self.properties.get(TOKEN):
-            return Credentials(token)
+            return Credentials(token)  # type: ignore[no-untyped-call]
         if path := self.properties.get(KEY_FILE):
             try:
-                return ServiceAccount.from_service_account_file(path, scopes=[_SCOPE])
+                return ServiceAccount.from_service_account_file(path, scopes=[_SCOPE])  # type: ignore[no-untyped-call]
             except (OSError, ValueError):  # the message might show a part of the file
                 raise AccessDenied(f"{KEY_FILE}: '{path}' is no key of a service account, or cannot be read") from None
         if self.properties.get("gcs.no-auth", "false").lower() == "true":
-            return AnonymousCredentials()
+            return AnonymousCredentials()  # type: ignore[no-untyped-call]
         return default(scopes=[_SCOPE])[0]
 
     def meaning(self, error: Exception, key_id: str) -> IcefieldError:

@@ -7,11 +7,12 @@ import os
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from icefield.abc import KeyService
-from icefield.errors import IcefieldError, InvalidArgument, StorageError
+from icefield.errors import IcefieldError, InvalidArgument, MissingPlugin, StorageError
 from icefield.toolkit import Backoff, whole_number, without_credentials, without_debug_log
 
 CONNECT_SECONDS: Final = "encryption.kms.connect-timeout"
@@ -94,6 +95,18 @@ class RemoteKeyService(KeyService):
         if text == str(error):
             return error
         return type(error)(text, retryable=error.retryable) if isinstance(error, StorageError) else type(error)(text)
+
+
+@contextmanager
+def sdk_of(extra: str) -> Iterator[None]:
+    """A context of imports from the SDK that an extra of this distribution brings. Raises ``MissingPlugin``."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingPlugin(
+            f"the key service '{extra}' needs {error.name}, which is not installed: "
+            f'pip install "icefield-encryption[{extra}]"'
+        ) from error
 
 
 def checked_length(key: Any, service: str) -> bytes:

@@ -8,12 +8,14 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-import hvac
-from hvac import exceptions
 from icefield.abc import GeneratedKey, MasterKey
 from icefield.errors import AccessDenied, DecryptionFailed, IcefieldError, InvalidArgument, KeyUnavailable, StorageError
 
-from icefield_encryption.remote_key_service import RemoteKeyService, checked_length
+from icefield_encryption.remote_key_service import RemoteKeyService, checked_length, sdk_of
+
+with sdk_of("vault"):
+    import hvac
+    from hvac import exceptions
 
 URL: Final = "encryption.vault.url"
 TOKEN: Final = "encryption.vault.token"

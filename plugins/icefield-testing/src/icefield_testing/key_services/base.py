@@ -99,6 +99,15 @@ def refuses(unwrap: Callable[[], bytes], what: str) -> bytes | None:
         raise AssertionError(f"{what} raises {type(error).__name__}, not DecryptionFailed: {error}") from error
 
 
+def error_of(call: Callable[[], object]) -> Exception | None:
+    """The error of a call; None if it raises none."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
 def calls_of(key_service: KeyService, key_id: str, wrapped: bytes) -> dict[str, Callable[[], object]]:
     """A call of each method, by name."""
     return {

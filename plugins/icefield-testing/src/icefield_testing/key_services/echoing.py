@@ -23,9 +23,7 @@ class EchoingServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.targets))
         self._server.daemon_threads = True
         if tls is not None:
-            self._server.socket = tls.wrap_socket(
-                self._server.socket, server_side=True, do_handshake_on_connect=False
-            )
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self.port: int = self._server.server_port
 
     def __enter__(self) -> Self:

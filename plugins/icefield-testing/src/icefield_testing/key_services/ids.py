@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from ssl import SSLContext
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from icefield.abc import KeyService
 from icefield.errors import AccessDenied, DecryptionFailed, InvalidArgument, KeyUnavailable
-from ssl import SSLContext
 
-from icefield_testing.key_services.base import KeyServiceChecks, calls_of, new_key
+from icefield_testing.key_services.base import KeyServiceChecks, calls_of, error_of, new_key
 from icefield_testing.key_services.echoing import EchoingServer
 from icefield_testing.recording import RecordingServer
 
-_MARKS: Final = ("?", "#", "/", "%00", "\x00", "\n", "\r\nX-Kit: 1", " ", "/..", "/../..", "%2f..", "?x=1", ";x", "\u00e9")
+_ENDS: Final = ("?", "#", "/", "%00", "\x00", "\n", "\r\nX-Kit: 1", " ", "/..", "%2f..", "?x=1", ";x", "\u00e9")
 
 
 class IdChecks(KeyServiceChecks):
@@ -38,7 +38,8 @@ class IdChecks(KeyServiceChecks):
                         f"{name} of an unknown master key raises {type(error).__name__}, not KeyUnavailable: {error}"
                     ) from error
                 else:
-                    assert name == "generate" and answer is None, f"{name} answers for an unknown master key"
+                    assert name == "generate", f"{name} answers for an unknown master key"
+                    assert answer is None, "generate makes a key with an unknown master key"
 
     def test_a_denied_master_key_is_an_error_of_access(
         self, key_service: KeyService, key_id: str, denied_key_ids: Collection[str]
@@ -48,9 +49,9 @@ class IdChecks(KeyServiceChecks):
         if not denied_key_ids:
             pytest.skip("no master key is denied (`denied_key_ids`)")
         for denied in denied_key_ids:
-            with_error = _error(lambda denied=denied: key_service.wrap(new_key(), denied))  # type: ignore[misc]
-            assert with_error is not None, f"the denied master key '{denied}' wraps"
-            assert isinstance(with_error, AccessDenied), f"wrap with a denied master key raises {with_error!r}"
+            denial = error_of(lambda denied=denied: key_service.wrap(new_key(), denied))  # type: ignore[misc]
+            assert denial is not None, f"the denied master key '{denied}' wraps"
+            assert isinstance(denial, AccessDenied), f"wrap with a denied master key raises {denial!r}"
 
     def test_an_id_that_only_resembles_one_is_refused(
         self, key_service: KeyService, key_id: str, other_key_id: str
@@ -60,19 +61,20 @@ class IdChecks(KeyServiceChecks):
         wrapped = key_service.wrap(new_key(), key_id)
         ids = [
             "",
-            *(f"{key_id}{mark}" for mark in _MARKS),
+            *(f"{key_id}{mark}" for mark in _ENDS),
             *(f"{mark}{key_id}" for mark in (" ", "/", "./", "../", "x/../", "%2e/", "\t")),
             f"{other_key_id}/../{key_id}",
             f"{other_key_id}%2f..%2f{key_id}",
         ]
         for given in ids:
             for name, call in calls_of(key_service, given, wrapped).items():
-                error = _error(call)
+                error = error_of(call)
                 if error is None:
-                    assert name == "generate" and call() is None, f"{name} takes the id {ascii(given)} for another"
+                    taken = name != "generate" or call() is not None
+                    assert not taken, f"{name} takes the id {given!a} for another"
                     continue
                 refused = isinstance(error, AccessDenied | DecryptionFailed | InvalidArgument | KeyUnavailable)
-                assert refused, f"{name} with the id {ascii(given)} raises {error!r}"
+                assert refused, f"{name} with the id {given!a} raises {error!r}"
 
     def test_no_id_leads_to_another_host_or_path(
         self, key_service: KeyService, key_id: str, service_port: int | None, server_tls: SSLContext | None
@@ -89,16 +91,15 @@ class IdChecks(KeyServiceChecks):
             if service_port is not None:
                 through = self.key_service_at(own.port, key_service, {})
                 for call in calls_of(through, key_id, wrapped).values():
-                    _error(call)
+                    error_of(call)
             known = {_folder(target) for target in own.targets}
             own.targets.clear()
             for given in ids:
                 for name, call in calls_of(through, given, wrapped).items():
-                    _error(call)
+                    error_of(call)
                     for target in own.targets:
-                        assert _folder(target) in known and not urlsplit(target).query, (
-                            f"{name} with the id {given!r} requests {target}"
-                        )
+                        leads = _folder(target) not in known or urlsplit(target).query
+                        assert not leads, f"{name} with the id {given!r} requests {target}"
                     own.targets.clear()
             stranger.settle()
             assert not stranger.received(), "an id leads to another host"
@@ -110,11 +111,3 @@ def _folder(target: str) -> str:
     for _ in range(2):
         path = unquote(path)
     return posixpath.dirname(posixpath.normpath(path))
-
-
-def _error(call: Callable[[], object]) -> Exception | None:
-    try:
-        call()
-    except Exception as error:
-        return error
-    return None

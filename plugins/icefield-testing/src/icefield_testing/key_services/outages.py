@@ -40,8 +40,9 @@ class OutageChecks(KeyServiceChecks):
                     with step:
                         answer = call()
                 except StorageError as error:
-                    assert error.retryable, f"{name} says that a repetition is of no use: {step}: {error}"
-                    continue
+                    if error.retryable:
+                        continue
+                    raise AssertionError(f"{name} says that a repetition is of no use: {step}: {error}") from error
                 except Exception as error:
                     raise AssertionError(f"{name} raises {type(error).__name__} in an outage: {step}") from error
                 right = True
