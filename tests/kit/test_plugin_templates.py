@@ -21,6 +21,7 @@ PROVIDED = {
     "file-system": "file-systems",
     "commit-strategy": "commit-strategies",
     "catalog": "catalogs",
+    "key-service": "key-services",
 }
 
 

@@ -26,6 +26,7 @@ from servers.vault import Vault
 
 
 class TestLocalKeystore(KeyServiceSuite):
+    key_ids = ("orders", "others")
     damages = 1_000_000  # every bit
 
     @pytest.fixture
@@ -38,14 +39,6 @@ class TestLocalKeystore(KeyServiceSuite):
     @pytest.fixture
     def key_service(self, file: Path) -> KeyService:
         return LocalKeystore({PATH: str(file)})
-
-    @pytest.fixture
-    def key_id(self) -> str:
-        return "orders"
-
-    @pytest.fixture
-    def other_key_id(self) -> str:
-        return "others"
 
     @pytest.fixture
     def rotate(self, file: Path) -> Callable[[str], object]:
@@ -95,19 +88,12 @@ class TestAwsKms(RemoteSuite):
 
 
 class TestVault(RemoteSuite):
+    key_ids = ("orders", "others")
     credentials: ClassVar = ({"encryption.vault.token": "{secret}"},)
 
     @pytest.fixture
     def key_service(self, vault: Vault) -> KeyService:
         return VaultTransit({**self.address(vault.port), "encryption.vault.token": servers.vault.TOKEN})
-
-    @pytest.fixture
-    def key_id(self) -> str:
-        return "orders"
-
-    @pytest.fixture
-    def other_key_id(self) -> str:
-        return "others"
 
     @pytest.fixture
     def denied_key_ids(self) -> Collection[str]:
@@ -126,20 +112,13 @@ class TestVault(RemoteSuite):
 
 
 class TestGoogleKms(RemoteSuite):
+    key_ids = (f"{RING}/orders", f"{RING}/others")
     unknown_key_ids = (f"{RING}/none",)
     credentials: ClassVar = ({"gcs.oauth2.token": "{secret}"},)
 
     @pytest.fixture
     def key_service(self, google_kms: GoogleKmsDouble) -> KeyService:
         return GoogleKms({**self.address(google_kms.port), "gcs.oauth2.token": servers.google_kms.TOKEN})
-
-    @pytest.fixture
-    def key_id(self) -> str:
-        return f"{RING}/orders"
-
-    @pytest.fixture
-    def other_key_id(self) -> str:
-        return f"{RING}/others"
 
     @pytest.fixture
     def denied_key_ids(self) -> Collection[str]:
@@ -158,20 +137,13 @@ class TestGoogleKms(RemoteSuite):
 
 
 class TestAzureKeyVault(RemoteSuite):
+    key_ids = ("orders", "others")
     damages = 12
     credentials: ClassVar = ({"adls.token": "{secret}"},)
 
     @pytest.fixture
     def key_service(self, key_vault: KeyVault) -> KeyService:
         return AzureKeyVault({**self.address(key_vault.port), "adls.token": servers.key_vault.TOKEN})
-
-    @pytest.fixture
-    def key_id(self) -> str:
-        return "orders"
-
-    @pytest.fixture
-    def other_key_id(self) -> str:
-        return "others"
 
     @pytest.fixture
     def denied_key_ids(self) -> Collection[str]:

@@ -3,15 +3,11 @@
 An author subclasses it, and gives the service and the ids of two master keys::
 
     class TestMyKeyService(KeyServiceSuite):
+        key_ids = ("orders", "others")
+
         @pytest.fixture
         def key_service(self):
             return MyKeyService({"my.endpoint": "http://127.0.0.1:8200"})
-
-        @pytest.fixture
-        def key_id(self): ...           # a master key that may be used
-
-        @pytest.fixture
-        def other_key_id(self): ...     # another one
 
 The fixture ``service_port`` and the method ``key_service_at`` let the suite lose requests, repeat them in errors, and
 look where hostile ids lead.

@@ -20,6 +20,9 @@ LENGTHS: Final = (16, 24, 32)
 class KeyServiceChecks(Suite):
     """A group of checks of ``icefield.abc.KeyService``."""
 
+    key_ids: ClassVar[tuple[str, ...]] = ()
+    """The ids of two master keys that may be used, for the fixtures ``key_id`` and ``other_key_id``."""
+
     unknown_key_ids: ClassVar[Sequence[str]] = ("no-such-master-key",)
     """Well-formed ids without a master key."""
 
@@ -48,12 +51,12 @@ class KeyServiceChecks(Suite):
     @pytest.fixture
     def key_id(self) -> str:
         """The id of a master key that may be used."""
-        raise pytest.UsageError("give a fixture `key_id` that returns the id of a master key")
+        return self._key_id(0, "key_id")
 
     @pytest.fixture
     def other_key_id(self) -> str:
         """The id of another master key that may be used."""
-        raise pytest.UsageError("give a fixture `other_key_id` that returns the id of another master key")
+        return self._key_id(1, "other_key_id")
 
     @pytest.fixture
     def denied_key_ids(self) -> Collection[str]:
@@ -78,6 +81,11 @@ class KeyServiceChecks(Suite):
     def key_service_at(self, port: int, key_service: KeyService, properties: Mapping[str, str]) -> KeyService:
         """The same key service with its requests sent to another port, and with further properties."""
         raise pytest.UsageError("give a method `key_service_at`, as there is a `service_port`")
+
+    def _key_id(self, number: int, fixture: str) -> str:
+        if len(self.key_ids) <= number:
+            raise pytest.UsageError(f"state the ids of two master keys as `key_ids`, or give a fixture `{fixture}`")
+        return self.key_ids[number]
 
     def with_properties(self, key_service: KeyService, properties: Mapping[str, str]) -> KeyService:
         """The same key service with further properties."""
