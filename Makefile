@@ -22,7 +22,7 @@ SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
 .PHONY: quickstart test test-all spark-matrix matrix engines tools mutants mutants-kernel coverage lint types layers packaging \
-        bench spec-coverage reference site soak clean
+        bench bench-check spec-coverage reference site soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
 	$(RUN) examples/quickstart/quickstart.py
@@ -69,6 +69,9 @@ packaging: .venv/dev.stamp  ## Build the wheels, install each alone and look wha
 
 bench: .venv/dev.stamp  ## Run every benchmark next to its peer
 	$(RUN) benchmarks/run.py
+
+bench-check: .venv/dev.stamp  ## Fail for 25 % more CPU than the last release, and for work that grows as a square
+	$(RUN) benchmarks/check.py
 
 spec-coverage: .venv/dev.stamp  ## Print which requirements tests show; fail for one that is no longer shown
 	$(RUN) tests/spec/coverage.py

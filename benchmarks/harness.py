@@ -11,29 +11,33 @@ Absolute times mean little on a busy machine; the result is the median of ratios
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import icefield
+from measuring import Cost, measured
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one comparison. ``ratio`` is how many times as fast ours is; ``floor`` is the least ratio."""
+    """The result of one comparison. ``ratio`` is how many times as fast ours is; ``floor`` is the least ratio.
+
+    ``costs`` are the costs of our runs.
+    """
 
     name: str
     ours: float
     theirs: float
     ratio: float
     floor: float | None
+    costs: list[Cost]
 
     @property
     def passed(self) -> bool:
@@ -72,14 +76,13 @@ def compare(
     """
     ours()
     theirs()
-    mine, peers = [], []
+    mine: list[Cost] = []
+    peers: list[Cost] = []
     for turn in range(runs):
         # The second callable finds warmer caches, so they take turns at being second.
         for timed, into in ((ours, mine), (theirs, peers))[:: 1 if turn % 2 == 0 else -1]:
-            into.append(_all_seconds(timed, [clock], collecting)[0])
-    ratio = statistics.median(peer / own for own, peer in zip(mine, peers, strict=True))
-    result = Result(name, statistics.median(mine), statistics.median(peers), ratio, floor)
-    _results.append(result)
+            into.append(measured(timed, collecting=collecting))
+    result = _compared(name, mine, peers, "cpu" if clock is time.process_time else "wall", floor)
     _print(result, rows)
     return result
 
@@ -97,18 +100,22 @@ def compare_clocks(
 
     CPU time is of all threads of the process: other processes change it little. Nothing is called beforehand.
     """
-    clocks = (("CPU", time.process_time, floor), ("elapsed", time.perf_counter, None))
-    pairs: list[tuple[list[float], list[float]]] = []
+    pairs: list[tuple[Cost, Cost]] = []
     for turn in range(runs):
         timed = [(ours, 0), (theirs, 1)][:: 1 if turn % 2 == 0 else -1]
-        found = {place: _all_seconds(work, [clock for _, clock, _ in clocks]) for work, place in timed}
+        found = {place: measured(work) for work, place in timed}
         pairs.append((found[0], found[1]))
-    for place, (what, _, least) in enumerate(clocks):
-        mine, peers = [one[place] for one, _ in pairs], [one[place] for _, one in pairs]
-        ratio = statistics.median(peer / own for own, peer in zip(mine, peers, strict=True))
-        result = Result(f"{name}: {what}", statistics.median(mine), statistics.median(peers), ratio, least)
-        _results.append(result)
-        _print(result, rows)
+    for what, clock, least in (("CPU", "cpu", floor), ("elapsed", "wall", None)):
+        mine, peers = [one for one, _ in pairs], [one for _, one in pairs]
+        _print(_compared(f"{name}: {what}", mine, peers, clock, least), rows)
+
+
+def _compared(name: str, mine: list[Cost], peers: list[Cost], clock: str, floor: float | None) -> Result:
+    own, other = ([getattr(cost, clock) for cost in costs] for costs in (mine, peers))
+    ratio = statistics.median(peer / one for one, peer in zip(own, other, strict=True))
+    result = Result(name, statistics.median(own), statistics.median(other), ratio, floor, mine)
+    _results.append(result)
+    return result
 
 
 def main(run: Callable[[], Any]) -> None:
@@ -116,25 +123,21 @@ def main(run: Callable[[], Any]) -> None:
     print(f"{'workload':<36} {'ours ms':>10} {'peer ms':>10} {'ratio':>7}  {'floor':>5}")
     run()
     if path := os.environ.get("ICEFIELD_BENCHMARK_RESULTS"):  # run.py gathers them
-        ratios = {result.name: round(result.ratio, 2) for result in _results}
-        Path(path).write_text(json.dumps(ratios), "utf-8")
+        Path(path).write_text(json.dumps({result.name: _as_json(result) for result in _results}), "utf-8")
     failed = [result.name for result in _results if not result.passed]
     if failed:
         sys.exit(f"below the required factor: {', '.join(failed)}")
 
 
-def _all_seconds(
-    timed: Callable[[], Any], clocks: Sequence[Callable[[], float]], collecting: bool = False
-) -> list[float]:
-    gc.collect()
-    if not collecting:
-        gc.disable()
-    try:
-        starts = [clock() for clock in clocks]
-        timed()
-        return [clock() - start for clock, start in zip(clocks, starts, strict=True)]
-    finally:
-        gc.enable()
+def _as_json(result: Result) -> dict[str, float]:
+    costs = result.costs
+    return {
+        "ratio": round(result.ratio, 2),
+        "cpu": round(statistics.median(cost.cpu for cost in costs), 5),
+        "wall": round(statistics.median(cost.wall for cost in costs), 5),
+        "memory": max(cost.memory for cost in costs),
+        "requests": costs[-1].requests,
+    }
 
 
 def _print(result: Result, rows: int | None) -> None:

@@ -103,11 +103,11 @@ def make_table(folder: Path, manifests: int = 100, files: int = 1000, columns: i
     write_manifest_list(
         io, listed, written, format_version=2, snapshot_id=1000, parent_snapshot_id=None, sequence_number=1
     )
-    path.write_text(json.dumps(_metadata(location, schema, listed, columns)))
+    path.write_text(json.dumps(metadata_json(location, schema, listed, columns)))
     return path
 
 
-def _metadata(location: str, schema: Schema, manifest_list: str, columns: int) -> dict[str, object]:
+def metadata_json(location: str, schema: Schema, manifest_list: str, columns: int) -> dict[str, object]:
     now = 1_700_000_000_000
     return {
         "format-version": 2,

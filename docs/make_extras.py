@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from icefield import Plugins
@@ -26,14 +27,26 @@ from __future__ import annotations
 
 from typing import Final
 
-EXTRAS: Final = {
+_BROUGHT: Final = (
+'''
+_FOOT = ''')
+"""An extra, a kind, and the names of that kind that the extra brings, separated by blanks."""
+
+EXTRAS: Final = {(kind, name): extra for extra, kind, names in _BROUGHT for name in names.split(" ")}
 '''
 
 
 def module() -> str:
     """The source of the module."""
-    lines = (f'    ("{kind}", "{name}"): "{extra}",\n' for (kind, name), extra in sorted(_extras().items()))
-    return f"{_HEAD}{''.join(lines)}}}\n"
+    names: dict[tuple[str, str], list[str]] = {}
+    for (kind, name), extra in sorted(_extras().items()):
+        names.setdefault((kind, extra), []).append(name)
+    lines = (
+        f'    ("{extra}", "{kind}", "{part}"),\n'
+        for (kind, extra), given in sorted(names.items())
+        for part in wrap(" ".join(given), 80, break_on_hyphens=False)
+    )
+    return f"{_HEAD}{''.join(lines)}{_FOOT}"
 
 
 def _hooks() -> Iterator[tuple[dict[str, Any], str]]:

@@ -10,7 +10,7 @@ import pytest
 from growth import MOST_GROWTH, Work, growth
 from icefield.metadata import Snapshot, TableMetadata, TableUpdate, apply_updates
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef, branch
-from icefield.metadata.remembered import STREAM_EPOCH_ID, STREAM_QUERY_ID, following
+from icefield.metadata.remembered import STREAM_EPOCH_ID, STREAM_QUERY_ID, branches_moved
 from icefield.metadata.snapshots import STAGED_WAP_ID
 from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef
 from icefield.metadata.updates.table import SetProperties
@@ -65,14 +65,14 @@ def branches_that_follow_a_memory(count: int) -> Work:
     held = SetProperties({"icefield.epochs.main": '{"q":[1,1,1]}'})
     metadata = apply_updates(line(count), [held])
     moved: dict[str, int | None] = {f"n{number}": number for number in range(1, count + 1)}
-    return lambda: following(metadata, moved)
+    return lambda: branches_moved(metadata, moved)
 
 
 def branches_that_all_remember(count: int) -> Work:
     """Every branch keeps epochs in a property; the work creates as many branches at the first snapshot."""
     held = {f"icefield.epochs.b{number}": '{"q":[1,1,1]}' for number in range(count)}
     metadata = apply_updates(line(count), [SetProperties(held)])
-    return lambda: following(metadata, {f"n{number}": 1 for number in range(count)})
+    return lambda: branches_moved(metadata, {f"n{number}": 1 for number in range(count)})
 
 
 SHAPES: dict[Callable[[int], Work], int] = {

@@ -86,6 +86,7 @@ def _loaded(package: str, kind: str) -> type:
         "file-system": plugins.file_system,
         "commit-strategy": plugins.commit_strategy,
         "catalog": plugins.catalog,
+        "key-service": plugins.key_service,
     }[kind]
     found = load(f"ranged-{kind}")
     return found if isinstance(found, type) else type(found)

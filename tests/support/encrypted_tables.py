@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from icefield import load_catalog
+from icefield import Plugins, load_catalog
 from icefield.catalog import Catalog, Table
-from icefield.manifest import clear_caches
+from icefield.manifest import clear_caches as clear_caches
+from icefield.storage import FileIO
 from icefield_encryption.local_keystore import add_key
 
 MASTER = "master-1"
@@ -55,3 +56,8 @@ def ids(table: Table, row_filter: str | None = None) -> list[int]:
 def files_of(folder: Path) -> list[Path]:
     """Every file below a folder."""
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def memory_io() -> FileIO:
+    """A file IO for files in memory."""
+    return FileIO(Plugins.installed())

@@ -26,7 +26,7 @@ from icefield.scan import TableScan
 from icefield.schema import Schema, schema_to_json
 from icefield.storage import FileIO
 from icefield.types import NestedField, parse_type
-from icefield.types.values import to_bytes
+from icefield.types.values import value_to_bytes
 
 SCHEMA = Schema(
     NestedField(1, "id", parse_type("long")),
@@ -98,8 +98,8 @@ class PlannedTable:
         count = given.setdefault("record_count", 100)
         fields = {key: self.schema.find_field(key) for key in {*bounds, *nulls}}
         statistics = {
-            "lower_bounds": {fields[k].field_id: to_bytes(fields[k].field_type, v[0]) for k, v in bounds.items()},
-            "upper_bounds": {fields[k].field_id: to_bytes(fields[k].field_type, v[1]) for k, v in bounds.items()},
+            "lower_bounds": {fields[k].field_id: value_to_bytes(fields[k].field_type, v[0]) for k, v in bounds.items()},
+            "upper_bounds": {fields[k].field_id: value_to_bytes(fields[k].field_type, v[1]) for k, v in bounds.items()},
             "value_counts": {field.field_id: count for field in fields.values()},
             "null_value_counts": {field.field_id: nulls.get(key, 0) for key, field in fields.items()},
         }

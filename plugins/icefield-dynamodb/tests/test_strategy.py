@@ -6,7 +6,7 @@ import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -27,6 +27,7 @@ from .conftest import BareFileSystem
 
 class _OnDisk(CommitStrategySuite):
     system: type[FileSystem]
+    time_out_properties: ClassVar = {"dynamodb.request-timeout": "1", "dynamodb.max-retries": "1"}
 
     @pytest.fixture(autouse=True)
     def reach(self, lock_properties: dict[str, str]) -> None:
@@ -54,8 +55,15 @@ class _OnDisk(CommitStrategySuite):
         return DynamoDbLockStrategy(("db", "t"), location, file_system, self.properties)
 
     def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        return self._through(service, file_system, location)
+
+    def strategy_in_haste(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        return self._through(service, file_system, location, **self.time_out_properties)
+
+    def _through(self, service: RequestFaults, file_system: FileSystem, location: str, **more: str) -> CommitStrategy:
         assert isinstance(service, LossyProxy)
-        properties = {**self.properties, "dynamodb.endpoint": f"http://127.0.0.1:{service.port}"}
+        endpoint = f"http://127.0.0.1:{service.port}"
+        properties = {**self.properties, "dynamodb.endpoint": endpoint, **more}
         return DynamoDbLockStrategy(("db", "t"), location, file_system, properties)
 
 

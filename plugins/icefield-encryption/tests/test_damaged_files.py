@@ -9,10 +9,9 @@ import struct
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from encrypted_tables import FORMATS, MASTER, SCHEMA, keystore, rows
+from encrypted_tables import FORMATS, MASTER, SCHEMA, clear_caches, keystore, rows
 from icefield import load_catalog
 from icefield.errors import DecryptionFailed
-from icefield.manifest import clear_caches
 from icefield_encryption.streams import BLOCK
 
 MEMORY = "memory://damaged"

@@ -12,14 +12,14 @@ from icefield_encryption.key_metadata import decode, encode
 KEY, PREFIX = bytes(range(16)), bytes(range(100, 116))
 
 GOLDEN = {
-    # Written by StandardKeyMetadata of Iceberg Java 1.12.
+    # Built by the Avro encoding by hand; tests/interop/test_java_encryption.py compares the encoder with Java.
     "0120000102030405060708090a0b0c0d0e0f0220" + PREFIX.hex() + "00": FileKey(KEY, PREFIX),
     "0120000102030405060708090a0b0c0d0e0f0220" + PREFIX.hex() + "0280808080" + "8040": FileKey(KEY, PREFIX, 2**40),
 }
 
 
 @pytest.mark.parametrize("data", GOLDEN)
-def test_key_metadata_has_the_bytes_of_javas_library(data: str) -> None:
+def test_key_metadata_has_the_bytes_of_its_avro_encoding(data: str) -> None:
     assert encode(GOLDEN[data]).hex() == data
     assert decode(bytes.fromhex(data), "f") == GOLDEN[data]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from encrypted_tables import MASTER, SCHEMA, ids, keystore, rows
+from encrypted_tables import MASTER, SCHEMA, clear_caches, ids, keystore, rows
 from icefield import load_catalog
 from icefield.errors import IcefieldError
-from icefield.manifest import clear_caches
 from rest_process import serving
 
 pytestmark = pytest.mark.slow

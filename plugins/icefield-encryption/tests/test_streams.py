@@ -9,18 +9,17 @@ from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from encrypted_tables import memory_io
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield import Plugins
 from icefield.abc import FileKey
 from icefield.errors import DecryptionFailed
-from icefield.storage import FileIO
 from icefield.toolkit import BytesInput
 from icefield_encryption.streams import BLOCK, HEADER, DecryptingFile, EncryptingStream, plain_size, stored_size
 
 KEY = FileKey(bytes(range(16)), b"prefix-of-a-file")
 STORED = BLOCK + 28
-IO = FileIO(Plugins.installed())
+IO = memory_io()
 
 
 def encrypted(data: bytes, key: FileKey = KEY, *, step: int = 1 << 30) -> bytes:

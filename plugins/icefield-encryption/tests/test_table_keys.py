@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from encrypted_tables import MASTER, SCHEMA, catalog_in, files_of, ids, keystore, new_table, rows
+from encrypted_tables import MASTER, SCHEMA, catalog_in, clear_caches, files_of, ids, keystore, new_table, rows
 from icefield.errors import InvalidArgument, KeyUnavailable, UnsupportedFeature
-from icefield.manifest import clear_caches
 from icefield_cli.main import main
 from icefield_encryption import standard
 from icefield_encryption.local_keystore import LocalKeystore, add_key

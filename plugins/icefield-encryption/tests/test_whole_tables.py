@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from encrypted_tables import FORMATS, MASTER, catalog_in, files_of, ids, new_table, rows
+from encrypted_tables import FORMATS, MASTER, catalog_in, clear_caches, files_of, ids, new_table, rows
 from icefield import load_catalog
 from icefield.errors import DecryptionFailed, IcefieldError, KeyUnavailable
-from icefield.manifest import clear_caches
 from icefield.scan import read_tasks
 from icefield_encryption.key_metadata import decode
 

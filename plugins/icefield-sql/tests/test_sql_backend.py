@@ -80,7 +80,12 @@ def database_of_its_own(postgres: str, name: str) -> str:
     return postgres.rpartition("/")[0] + "/" + name
 
 
+SHORT_TIME_OUTS = {"sql.connect-timeout": "1", "sql.request-timeout": "1"}
+
+
 class TestPostgresCatalog(CatalogSuite):
+    time_out_properties: ClassVar = SHORT_TIME_OUTS
+
     @pytest.fixture
     def backend(self, postgres: str, tmp_path: Path) -> Iterator[CatalogBackend]:
         made = backend_at(database_of_its_own(postgres, uuid4().hex), tmp_path)
@@ -100,6 +105,7 @@ class TestPostgresCatalog(CatalogSuite):
 
 
 class TestPostgresStrategy(CommitStrategySuite):
+    time_out_properties: ClassVar = SHORT_TIME_OUTS
     lease_seconds = math.inf  # a row is locked until the transaction ends
 
     @pytest.fixture
@@ -125,11 +131,17 @@ class TestPostgresStrategy(CommitStrategySuite):
             yield proxy
 
     def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        return self._through(service, file_system, location)
+
+    def _through(self, service: RequestFaults, file_system: FileSystem, location: str, **more: str) -> CommitStrategy:
         assert isinstance(service, LossyProxy)
         root = location.removeprefix("file://").partition("/warehouse/")[0]
         url = url_of(self.database_of[root]).set(port=service.port)
-        database = Database("test", {"uri": url.render_as_string(hide_password=False)})
+        database = Database("test", {"uri": url.render_as_string(hide_password=False), **more})
         return SqlStrategy(("db", location), location, file_system, {}, database)
+
+    def strategy_in_haste(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        return self._through(service, file_system, location, **self.time_out_properties)
 
     def in_another_process(self) -> None:
         for database in self.database_of.values():

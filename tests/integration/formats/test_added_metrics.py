@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from foreign_files import foreign_file
 from icefield.types import NestedField, StructType
-from icefield.types.values import from_bytes
+from icefield.types.values import value_from_bytes
 from tables import memory_catalog, new_table
 
 D = Decimal
@@ -56,7 +56,10 @@ def check(table, file, *, sizes):
     assert {name: file.null_value_counts[ids[name]] for name in ids} == NULLS
     for name, expected in BOUNDS.items():
         kind, id_ = schema.find_type(name), ids[name]
-        assert (from_bytes(kind, file.lower_bounds[id_]), from_bytes(kind, file.upper_bounds[id_])) == expected, name
+        assert (
+            value_from_bytes(kind, file.lower_bounds[id_]),
+            value_from_bytes(kind, file.upper_bounds[id_]),
+        ) == expected, name
     assert ids["none"] not in file.lower_bounds
     assert set(file.column_sizes or {}) == (set(ids.values()) if sizes else set())
     assert file.split_offsets

@@ -67,3 +67,17 @@ def test_a_package_without_its_source_is_an_error_that_says_so(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "bare_package", ModuleType("bare_package"))
     with pytest.raises(ImportError, match=r"'bare_package' needs its source file __init__\.py"):
         lazy_names("bare_package")
+
+
+def test_the_public_names_of_a_package_are_its_imports_without_modules_and_private_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "eager_package.py").write_text(
+        "import json\n"
+        "from json import dumps as dumps, loads as _loads\n"
+        "from icefield.base.lazy_names import public_names\n"
+        "__all__ = public_names(__name__)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert importlib.import_module("eager_package").__all__ == ["dumps"]
+    del sys.modules["eager_package"]

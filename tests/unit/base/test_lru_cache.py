@@ -4,7 +4,9 @@ import os
 import threading
 
 import pytest
-from icefield.base.concurrency import LruCache
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from icefield.base.concurrency import LruCache, ReuseCache
 
 
 def test_the_values_used_last_stay_within_the_capacity():
@@ -103,3 +105,17 @@ def test_a_forked_process_begins_empty_though_a_thread_was_making_a_value():
     finally:
         release.set()
         thread.join()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40)), max_size=60))
+@settings(max_examples=200)
+def test_a_reuse_cache_stays_within_its_capacity_and_answers_with_the_last_value(
+    steps: list[tuple[int, int]],
+) -> None:
+    cache: ReuseCache[int, int] = ReuseCache(100, int)
+    model: dict[int, int] = {}
+    for key, value in steps:
+        if cache.put(key, value):
+            model[key] = value
+        assert cache.size == sum(cache.get(each) or 0 for each in range(10)) <= 100
+        assert all(cache.get(each) in (None, model.get(each)) for each in range(10))

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from icefield.expressions import bind, inclusive_metrics, inclusive_projection, strict_metrics, strict_projection
 from icefield.partitioning.transforms import parse_transform
 from icefield.types import parse_type
-from icefield.types.values import to_bytes
+from icefield.types.values import value_to_bytes
 from naive_filters import SCHEMA, expressions, naive, spec_of
 from naive_statistics import File, Statistics, column_statistics
 
 pytest.importorskip("pyiceberg")
 
-from pyiceberg.conversions import to_bytes as peer_bytes
+from pyiceberg.conversions import value_to_bytes as peer_bytes
 from pyiceberg.expressions import visitors
 from pyiceberg.expressions.parser import parse as parse_peer
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
@@ -95,7 +95,7 @@ def test_bounds_are_encoded_alike():
         value = {"c_string": "é"}.get(name, 5)
         if kind.startswith("decimal"):
             continue
-        assert peer_bytes(PEER_TYPES[kind], value) == to_bytes(parse_type(kind), value)
+        assert peer_bytes(PEER_TYPES[kind], value) == value_to_bytes(parse_type(kind), value)
 
 
 @pytest.mark.parametrize(

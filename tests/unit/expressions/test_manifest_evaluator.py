@@ -20,7 +20,7 @@ from icefield.expressions import (
     parse,
 )
 from icefield.types import NestedField, StructType, parse_type
-from icefield.types.values import to_bytes
+from icefield.types.values import value_to_bytes
 from naive_filters import NAN, TYPES, cells, naive, predicates
 from naive_statistics import _order, _zero
 from vectors import VECTORS
@@ -38,8 +38,8 @@ def summary_of(kind, values):
     return (
         None in values,
         any(isinstance(value, float) and math.isnan(value) for value in values),
-        None if lower is None else to_bytes(field_type, _zero(lower, -0.0)),
-        None if upper is None else to_bytes(field_type, _zero(upper, 0.0)),
+        None if lower is None else value_to_bytes(field_type, _zero(lower, -0.0)),
+        None if upper is None else value_to_bytes(field_type, _zero(upper, 0.0)),
     )
 
 
@@ -88,7 +88,7 @@ def test_full_summaries_prune_all_that_they_can_state_of_ranges(kind, data):
 
 def may_match(text, contains_null=None, contains_nan=None, lower=None, upper=None, kind="int"):
     struct_type = StructType(NestedField(1000, "p", parse_type(kind)))
-    encoded = [None if bound is None else to_bytes(parse_type(kind), bound) for bound in (lower, upper)]
+    encoded = [None if bound is None else value_to_bytes(parse_type(kind), bound) for bound in (lower, upper)]
     decoded = PartitionSummaries.decode(struct_type, 1, [arrays([(contains_null, contains_nan, *encoded)])])
     return bool(manifests_may_match(bind(struct_type, parse(text)), decoded)[0])
 

@@ -17,7 +17,7 @@ from icefield.metadata import StatisticsFile
 from icefield.puffin import BlobType, PuffinWriter
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import NestedField
-from icefield.types.values import to_bytes, to_internal
+from icefield.types.values import to_internal, value_to_bytes
 from icefield_maintenance.puffin_reader import PuffinReader
 from icefield_maintenance.theta import ThetaSketch, distinct_values, theta_estimate
 from tables import again, new_table, orphans, rows
@@ -94,7 +94,7 @@ def test_values_of_every_type_are_hashed_in_their_binary_form() -> None:
         table.append(pa.Table.from_arrays(columns, schema=schema_to_arrow(table.schema())))
     found = blobs(table, computed(table))
     for field, column in zip(table.schema().fields, values.values(), strict=True):
-        encoded = [to_bytes(field.field_type, to_internal(field.field_type, value)) for value in column]
+        encoded = [value_to_bytes(field.field_type, to_internal(field.field_type, value)) for value in column]
         expected = {mmh3.hash64(each, 9001, signed=False)[0] >> 1 for each in encoded if each}
         sketch = datasketches.compact_theta_sketch.deserialize(found[(field.field_id,)][1])
         assert set(sketch) == expected, field

@@ -1,6 +1,7 @@
 """Decoded manifests are cached by location, and only missing parts are read."""
 
 import struct
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 
 import pytest
@@ -11,6 +12,7 @@ from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.manifest import (
     ALL_COLUMNS,
     ManifestContent,
+    ManifestEntries,
     ManifestReader,
     ManifestRequest,
     clear_caches,
@@ -18,10 +20,15 @@ from icefield.manifest import (
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.cache import FILES
-from icefield.manifest.reader import MANIFESTS
+from icefield.manifest.decoded import MANIFESTS
 from icefield.types import StructType
 from planned_tables import PlannedTable
 from tables import manifests, new_table, rows
+
+
+def shares_columns(found: ManifestEntries | None, entries: ManifestEntries) -> bool:
+    """Whether entries consist of the same arrays as others, so that nothing was decoded again."""
+    return found is not None and all(entries.columns[number] is array for number, array in found.columns.items())
 
 
 @pytest.fixture
@@ -37,19 +44,20 @@ def test_a_manifest_is_decoded_until_all_of_it_is_known_and_fetched_once(made: P
     reader = ManifestReader(made.io)
     assert reader.cached(manifest, StructType()) is None
     first = reader.read(manifest, StructType())
-    assert reader.read(manifest, StructType()) is first
-    assert reader.cached(manifest, StructType(), ManifestRequest(frozenset({f.FILE_PATH}))) is first
+    assert shares_columns(reader.read(manifest, StructType()), first)
+    assert shares_columns(reader.cached(manifest, StructType(), ManifestRequest(frozenset({f.FILE_PATH}))), first)
     assert len(opened) == 1
     single = {f.LOWER_BOUNDS: frozenset({1})}
     assert reader.cached(manifest, StructType(), ManifestRequest(statistics=single)) is None
     more = reader.read(manifest, StructType(), ManifestRequest(statistics=single))
     assert more.statistic(f.LOWER_BOUNDS, 1).to_pylist() == [struct.pack("<q", 1)]
     assert set(first.columns) <= set(more.columns)
-    assert reader.read(manifest, StructType(), ManifestRequest(statistics=single)) is more
+    assert shares_columns(reader.read(manifest, StructType(), ManifestRequest(statistics=single)), more)
     whole = reader.read(manifest, StructType(), ManifestRequest(ALL_COLUMNS))
-    # Cached maps of all fields serve a request for any field.
-    assert reader.cached(manifest, StructType(), ManifestRequest(statistics={f.UPPER_BOUNDS: frozenset({4})})) is whole
+    assert whole.statistic(f.UPPER_BOUNDS, 1).to_pylist() == [struct.pack("<q", 9)]
     assert len(opened) == 1
+    # Whole maps are not kept.
+    assert reader.cached(manifest, StructType(), ManifestRequest(ALL_COLUMNS)) is None
     clear_caches()
     assert reader.cached(manifest, StructType()) is None
 
@@ -89,25 +97,65 @@ def test_file_ios_of_other_properties_share_nothing(made: PlannedTable) -> None:
     assert ManifestReader(type(made.io)(made.io.plugins)).cached(manifest, StructType()) is not None
 
 
-def test_the_cache_holds_no_more_bytes_than_it_may(made: PlannedTable) -> None:
-    manifests = [made.write([made.file() for _ in range(20)]).assigned(1000, 1) for _ in range(6)]
+@pytest.fixture
+def small_cache() -> Iterator[Callable[[int], None]]:
+    """Resize the cache for one test."""
     clear_caches()
-    try:
-        ManifestReader(made.io).read(manifests[0], StructType())
-        one = MANIFESTS.size
-        resize_caches(one * 3)
+    yield resize_caches
+    resize_caches()
+
+
+def test_manifests_read_in_order_again_and_again_hit_the_cache_as_far_as_it_reaches(
+    made: PlannedTable, small_cache: Callable[[int], None]
+) -> None:
+    manifests = [made.write([made.file() for _ in range(20)]).assigned(1000, 1) for _ in range(6)]
+    ManifestReader(made.io).read(manifests[0], StructType())
+    capacity = MANIFESTS.size * 7 // 2
+    small_cache(capacity)
+    for _ in range(3):
+        kept = [ManifestReader(made.io).cached(manifest, StructType()) is not None for manifest in manifests]
         for manifest in manifests:
             ManifestReader(made.io).read(manifest, StructType())
-            assert MANIFESTS.size <= one * 3
-        kept = [ManifestReader(made.io).cached(manifest, StructType()) is not None for manifest in manifests]
-        # Those used last.
-        assert kept[-1]
-        assert not kept[0]
-        assert 1 <= sum(kept) <= 3
-        resize_caches(0)
-        assert MANIFESTS.size == len(MANIFESTS) == 0
-    finally:
-        resize_caches(256 * 1024 * 1024)
+            assert MANIFESTS.size <= capacity
+    assert kept == [True] * 3 + [False] * 3
+    small_cache(0)
+    assert MANIFESTS.size == len(MANIFESTS) == 0
+
+
+def test_manifests_read_twice_displace_manifests_that_are_no_longer_read(
+    made: PlannedTable, small_cache: Callable[[int], None]
+) -> None:
+    old, new = ([made.write([made.file() for _ in range(20)]).assigned(1000, 1) for _ in range(3)] for _ in range(2))
+    reader = ManifestReader(made.io)
+    reader.read(old[0], StructType())
+    small_cache(MANIFESTS.size * 7 // 2)
+    for manifest in [*old, *old, *new]:
+        reader.read(manifest, StructType())
+    assert all(reader.cached(manifest, StructType()) for manifest in old)
+    for manifest in [*new, *new]:
+        reader.read(manifest, StructType())
+    assert all(reader.cached(manifest, StructType()) for manifest in new)
+    assert not any(reader.cached(manifest, StructType()) for manifest in old)
+
+
+def test_a_repeated_filter_reads_no_manifest_again_when_only_its_own_columns_fit(
+    made: PlannedTable, small_cache: Callable[[int], None]
+) -> None:
+    for number in range(8):
+        files = [made.file(bounds={"id": (100 * number + i, 100 * number + i)}) for i in range(50)]
+        made.add(files)
+    made.commit()
+    scan = made.scan("id = 301")
+    scan.plan_arrow()
+    small_cache(MANIFESTS.size // 2)
+    clear_caches()
+    opened = made.io.opened  # type: ignore[attr-defined]
+    for _ in range(3):
+        opened.clear()
+        assert scan.plan_arrow().num_rows == 1
+        FILES.clear()
+    # The manifest of the matching file at most, of 8.
+    assert len([path for path in opened if "-m0" in path]) <= 1
 
 
 @pytest.mark.spec("MAN-25")
@@ -127,7 +175,8 @@ def test_counts_are_read_only_where_an_entry_has_no_bounds_and_then_in_one_go(ma
     counts = []
     for manifest in (bounded[0], mixed, bare, bounded[1]):
         entries = reader.read(manifest, StructType(), request)
-        assert reader.read(manifest, StructType(), request) is reader.cached(manifest, StructType(), request) is entries
+        assert shares_columns(reader.read(manifest, StructType(), request), entries)
+        assert shares_columns(reader.cached(manifest, StructType(), request), entries)
         found = entries.statistic(f.NULL_VALUE_COUNTS, 1)
         counts.append(None if found is None else found.to_pylist())
     # After one manifest without bounds, the counts of later manifests are read together with the other statistics.
@@ -171,7 +220,7 @@ def test_files_are_kept_until_they_are_decoded_whole_and_in_no_more_bytes_than_t
         reader.read(manifest, StructType(), ManifestRequest(statistics={f.LOWER_BOUNDS: frozenset({1})}))
         assert len(FILES) == 0
     finally:
-        resize_caches(256 * 1024 * 1024)
+        resize_caches()
 
 
 class Sized:

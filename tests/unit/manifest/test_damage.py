@@ -9,8 +9,9 @@ from bounded import bounded
 from foreign_manifests import put, read
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.manifest import ALL_COLUMNS, ManifestWriter, write_manifest_list
+from icefield.manifest.decoded import ManifestRequest
 from icefield.manifest.manifest_list import ManifestList
-from icefield.manifest.reader import ManifestReader, ManifestRequest
+from icefield.manifest.reader import ManifestReader
 from icefield_avro.container import parse_header
 from planned_tables import PlannedTable, spec
 

@@ -30,7 +30,7 @@ from icefield.manifest import schemas as f
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.types import NestedField, parse_type
-from icefield.types.values import to_bytes
+from icefield.types.values import value_to_bytes
 from planned_tables import SCHEMA, PlannedTable, spec
 from vectors import VECTORS
 
@@ -438,7 +438,7 @@ def test_partition_values_of_every_type_are_written_summarised_and_read(kind: st
     made = PlannedTable(schema=schema, specs=[spec((1, "identity", "p"))])
     manifest = write(made, *(made.file(partition=(value,)) for value in (high, None, low)))
     type_ = parse_type(kind)
-    assert manifest.partitions == (FieldSummary(True, False, to_bytes(type_, low), to_bytes(type_, high)),)
+    assert manifest.partitions == (FieldSummary(True, False, value_to_bytes(type_, low), value_to_bytes(type_, high)),)
     assert [file.partition for file in entries_of(made, manifest).data_files()] == [(high,), (None,), (low,)]
 
 

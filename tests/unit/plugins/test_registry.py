@@ -52,6 +52,22 @@ def test_hook_icefield_commit_strategies_provides_by_name() -> None:
     assert found.commit_strategy("r").__name__ == "RenameStrategy"
 
 
+def test_hook_icefield_key_services_provides_by_each_name() -> None:
+    target = "icefield_encryption.local_keystore:LocalKeystore"
+    plugins = Plugins([plugin("one", icefield_key_services=schemes("k", "org.example.Client", target=target))])
+    assert plugins.key_service("k") is plugins.key_service("org.example.Client")
+    with pytest.raises(MissingPlugin, match="key service"):
+        plugins.key_service("other")
+
+
+def test_hook_icefield_encryptions_provides_the_standard_encryption() -> None:
+    target = "icefield_encryption.standard:StandardEncryption"
+    plugins = Plugins([plugin("one", icefield_encryptions=schemes("standard", target=target))])
+    assert plugins.encryption() is Plugins.installed().encryption()
+    with pytest.raises(MissingPlugin, match=r"icefield\[encryption\]"):
+        Plugins([]).encryption()
+
+
 def test_hook_icefield_table_services_provides_by_the_name_of_an_attribute() -> None:
     service = TableService("spelt", "builtins:repr")
     plugins = Plugins([plugin("one", icefield_table_services=[service])])

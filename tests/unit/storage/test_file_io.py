@@ -317,8 +317,10 @@ def test_storage_is_behind_the_maps_and_allow_lists(tmp_path: Path) -> None:
 
 def test_a_location_is_looked_up_once_for_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     io, location = file_io(), f"file://{tmp_path}/a"
-    resolve, asked = FileIO.resolve, []
-    monkeypatch.setattr(FileIO, "resolve", lambda self, location: (asked.append(location), resolve(self, location))[1])
+    resolve, asked = FileIO._resolved, []
+    monkeypatch.setattr(
+        FileIO, "_resolved", lambda self, location: (asked.append(location), resolve(self, location))[1]
+    )
     io.put(location, b"x", PutMode.CREATE)
     io.open_output(f"{location}b").close()
     io.open_input(location).close()

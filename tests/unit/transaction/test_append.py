@@ -447,3 +447,22 @@ def test_a_decimal_with_more_digits_after_the_point_than_it_has_is_read_and_take
     table.update_schema().delete_column("d").commit()
     table.append(pa.table({"id": [2]}))
     assert ids(table) == [1, 2]
+
+
+def test_a_commit_merges_a_few_full_manifests_and_later_commits_the_others():
+    """A first append to a table of many small manifests takes no longer than one to a table of few."""
+    table = new_table(**{"commit.manifest-merge.enabled": "false"})
+    for number in range(40):
+        table.append(rows([number]))
+    size = max(each.manifest_length for each in manifests(table))
+    with table.transaction() as tx:
+        tx.set_properties({"commit.manifest-merge.enabled": "true"})
+        tx.set_properties({"commit.manifest.target-size-bytes": str(2 * size)})
+    counts = []
+    for number in range(40, 46):
+        table.append(rows([number]))
+        counts.append(len(manifests(table)))
+    # Each commit adds a manifest and merges four pairs, until all pairs are merged.
+    assert counts[:4] == [40 + 1 - 4, 40 + 2 - 8, 40 + 3 - 12, 40 + 4 - 16]
+    assert counts[5] - counts[4] <= 1
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(46))

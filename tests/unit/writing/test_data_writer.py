@@ -20,7 +20,7 @@ from icefield.plugins import Plugins
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO, LocationProvider
 from icefield.types import NestedField, StructType
-from icefield.types.values import from_bytes
+from icefield.types.values import value_from_bytes
 from icefield.writing import WriteContext, write_batches
 
 SCHEMA = Schema(
@@ -98,8 +98,12 @@ class TestDataFiles:
         assert dict(file.null_value_counts) == {1: 0, 2: 333, 4: 0, 5: 0}
         assert dict(file.nan_value_counts) == {5: 0}
         kinds = {1: "long", 2: "string", 4: "timestamp", 5: "double"}
-        low = {id_: from_bytes(SCHEMA.find_field(id_).field_type, data) for id_, data in file.lower_bounds.items()}
-        high = {id_: from_bytes(SCHEMA.find_field(id_).field_type, data) for id_, data in file.upper_bounds.items()}
+        low = {
+            id_: value_from_bytes(SCHEMA.find_field(id_).field_type, data) for id_, data in file.lower_bounds.items()
+        }
+        high = {
+            id_: value_from_bytes(SCHEMA.find_field(id_).field_type, data) for id_, data in file.upper_bounds.items()
+        }
         assert set(low) == set(high) == set(kinds)
         assert (low[1], high[1], low[2], high[2], low[5], high[5]) == (0, 999, "a", "b/ü=", 0.0, 499.5)
         assert file.split_offsets == (4,)

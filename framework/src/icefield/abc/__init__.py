@@ -7,159 +7,86 @@ from typing import TYPE_CHECKING
 from icefield.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from icefield.abc.access import FileAccess, UnsignedRequest
-    from icefield.abc.catalog import (
-        CaseInsensitiveCatalog,
-        CatalogAbility,
-        CatalogBackend,
-        CurrentView,
-        MultiTableCatalog,
-        NamespaceName,
-        NewTable,
-        Page,
-        ServedCatalog,
-        TableName,
-        ViewCatalog,
-        ViewProposal,
-    )
-    from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
-    from icefield.abc.encryption import FileKey, TableEncryption
-    from icefield.abc.events import (
-        CommitConflict,
-        CommitMade,
-        Event,
-        MaintenanceProgress,
-        MetricsReported,
-        OperationEvent,
-        OperationFailed,
-        OperationFinished,
-        OperationStarted,
-        ScanPlanned,
-    )
-    from icefield.abc.file_format import (
-        FileFormat,
-        FlushingWriter,
-        FormatAbility,
-        FormatOfManyFiles,
-        FormatReader,
-        FormatWriter,
-        ReadRequest,
-        Split,
-        TypedReader,
-        WrittenFile,
-    )
-    from icefield.abc.file_system import (
-        FileInfo,
-        FileSystem,
-        FileSystemAbility,
-        InputFile,
-        OutputStream,
-        PutMode,
-    )
-    from icefield.abc.key_services import GeneratedKey, KeyService, MasterKey
-    from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
-    from icefield.abc.scans import (
-        ListedFile,
-        ListedFiles,
-        ListedNumbers,
-        ListedValues,
-        ScanListing,
-        ScanPlanRequest,
-        ScanService,
-    )
-    from icefield.abc.work import Attempt, AttemptFiles, Done, FileLister, Note, Work, WorkRunner, unnoted
-    from icefield.expressions import BooleanExpression
-    from icefield.metadata import (
-        TableMetadata,
-        TableRequirement,
-        TableUpdate,
-        ViewMetadata,
-        ViewRequirement,
-        ViewUpdate,
-    )
-    from icefield.metadata.metrics import Metrics
-    from icefield.schema import Schema
+    from icefield.abc.access import FileAccess as FileAccess
+    from icefield.abc.access import UnsignedRequest as UnsignedRequest
+    from icefield.abc.catalog import CaseInsensitiveCatalog as CaseInsensitiveCatalog
+    from icefield.abc.catalog import CatalogAbility as CatalogAbility
+    from icefield.abc.catalog import CatalogBackend as CatalogBackend
+    from icefield.abc.catalog import CurrentView as CurrentView
+    from icefield.abc.catalog import MultiTableCatalog as MultiTableCatalog
+    from icefield.abc.catalog import NamespaceName as NamespaceName
+    from icefield.abc.catalog import NewTable as NewTable
+    from icefield.abc.catalog import Page as Page
+    from icefield.abc.catalog import ServedCatalog as ServedCatalog
+    from icefield.abc.catalog import TableName as TableName
+    from icefield.abc.catalog import ViewCatalog as ViewCatalog
+    from icefield.abc.catalog import ViewProposal as ViewProposal
+    from icefield.abc.commit import CommitStrategy as CommitStrategy
+    from icefield.abc.commit import Committed as Committed
+    from icefield.abc.commit import Conflict as Conflict
+    from icefield.abc.commit import Current as Current
+    from icefield.abc.commit import Pointer as Pointer
+    from icefield.abc.commit import Proposal as Proposal
+    from icefield.abc.commit import TableChange as TableChange
+    from icefield.abc.encryption import FileKey as FileKey
+    from icefield.abc.encryption import TableEncryption as TableEncryption
+    from icefield.abc.events import CommitConflict as CommitConflict
+    from icefield.abc.events import CommitMade as CommitMade
+    from icefield.abc.events import Event as Event
+    from icefield.abc.events import MaintenanceProgress as MaintenanceProgress
+    from icefield.abc.events import MetricsReported as MetricsReported
+    from icefield.abc.events import OperationEvent as OperationEvent
+    from icefield.abc.events import OperationFailed as OperationFailed
+    from icefield.abc.events import OperationFinished as OperationFinished
+    from icefield.abc.events import OperationStarted as OperationStarted
+    from icefield.abc.events import ScanPlanned as ScanPlanned
+    from icefield.abc.file_format import FileFormat as FileFormat
+    from icefield.abc.file_format import FlushingWriter as FlushingWriter
+    from icefield.abc.file_format import FormatAbility as FormatAbility
+    from icefield.abc.file_format import FormatOfManyFiles as FormatOfManyFiles
+    from icefield.abc.file_format import FormatReader as FormatReader
+    from icefield.abc.file_format import FormatWriter as FormatWriter
+    from icefield.abc.file_format import ReadRequest as ReadRequest
+    from icefield.abc.file_format import Split as Split
+    from icefield.abc.file_format import TypedReader as TypedReader
+    from icefield.abc.file_format import WrittenFile as WrittenFile
+    from icefield.abc.file_system import FileInfo as FileInfo
+    from icefield.abc.file_system import FileSystem as FileSystem
+    from icefield.abc.file_system import FileSystemAbility as FileSystemAbility
+    from icefield.abc.file_system import InputFile as InputFile
+    from icefield.abc.file_system import OutputStream as OutputStream
+    from icefield.abc.file_system import PutMode as PutMode
+    from icefield.abc.key_services import GeneratedKey as GeneratedKey
+    from icefield.abc.key_services import KeyService as KeyService
+    from icefield.abc.key_services import MasterKey as MasterKey
+    from icefield.abc.manifest_format import ManifestFormat as ManifestFormat
+    from icefield.abc.manifest_format import ManifestFormatReader as ManifestFormatReader
+    from icefield.abc.manifest_format import ManifestReadRequest as ManifestReadRequest
+    from icefield.abc.scans import ListedFile as ListedFile
+    from icefield.abc.scans import ListedFiles as ListedFiles
+    from icefield.abc.scans import ListedNumbers as ListedNumbers
+    from icefield.abc.scans import ListedValues as ListedValues
+    from icefield.abc.scans import ScanListing as ScanListing
+    from icefield.abc.scans import ScanPlanRequest as ScanPlanRequest
+    from icefield.abc.scans import ScanService as ScanService
+    from icefield.abc.work import Attempt as Attempt
+    from icefield.abc.work import AttemptFiles as AttemptFiles
+    from icefield.abc.work import Done as Done
+    from icefield.abc.work import FileLister as FileLister
+    from icefield.abc.work import Note as Note
+    from icefield.abc.work import Work as Work
+    from icefield.abc.work import WorkRunner as WorkRunner
+    from icefield.abc.work import unnoted as unnoted
+    from icefield.expressions import BooleanExpression as BooleanExpression
+    from icefield.metadata import EncryptedKey as EncryptedKey
+    from icefield.metadata import TableMetadata as TableMetadata
+    from icefield.metadata import TableRequirement as TableRequirement
+    from icefield.metadata import TableUpdate as TableUpdate
+    from icefield.metadata import ViewMetadata as ViewMetadata
+    from icefield.metadata import ViewRequirement as ViewRequirement
+    from icefield.metadata import ViewUpdate as ViewUpdate
+    from icefield.metadata.metrics import Metrics as Metrics
+    from icefield.schema import Schema as Schema
 
 __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "Attempt",
-    "AttemptFiles",
-    "BooleanExpression",
-    "CaseInsensitiveCatalog",
-    "CatalogAbility",
-    "CatalogBackend",
-    "CommitConflict",
-    "CommitMade",
-    "CommitStrategy",
-    "Committed",
-    "Conflict",
-    "Current",
-    "CurrentView",
-    "Done",
-    "Event",
-    "FileAccess",
-    "FileFormat",
-    "FileInfo",
-    "FileKey",
-    "FileLister",
-    "FileSystem",
-    "FileSystemAbility",
-    "FlushingWriter",
-    "FormatAbility",
-    "FormatOfManyFiles",
-    "FormatReader",
-    "FormatWriter",
-    "GeneratedKey",
-    "InputFile",
-    "KeyService",
-    "ListedFile",
-    "ListedFiles",
-    "ListedNumbers",
-    "ListedValues",
-    "MaintenanceProgress",
-    "ManifestFormat",
-    "ManifestFormatReader",
-    "ManifestReadRequest",
-    "MasterKey",
-    "Metrics",
-    "MetricsReported",
-    "MultiTableCatalog",
-    "NamespaceName",
-    "NewTable",
-    "Note",
-    "OperationEvent",
-    "OperationFailed",
-    "OperationFinished",
-    "OperationStarted",
-    "OutputStream",
-    "Page",
-    "Pointer",
-    "Proposal",
-    "PutMode",
-    "ReadRequest",
-    "ScanListing",
-    "ScanPlanRequest",
-    "ScanPlanned",
-    "ScanService",
-    "Schema",
-    "ServedCatalog",
-    "Split",
-    "TableChange",
-    "TableEncryption",
-    "TableMetadata",
-    "TableName",
-    "TableRequirement",
-    "TableUpdate",
-    "TypedReader",
-    "UnsignedRequest",
-    "ViewCatalog",
-    "ViewMetadata",
-    "ViewProposal",
-    "ViewRequirement",
-    "ViewUpdate",
-    "Work",
-    "WorkRunner",
-    "WrittenFile",
-    "unnoted",
-]
+__all__ = __dir__()

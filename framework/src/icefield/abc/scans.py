@@ -82,6 +82,10 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", gc=F
     nan_value_counts: ListedNumbers | None = None
     lower_bounds: ListedValues | None = None
     upper_bounds: ListedValues | None = None
+    key_metadata: str | None = None
+
+    def __repr__(self) -> str:  # the key metadata holds a key
+        return f"ListedFile({self.file_path!r})"
 
 
 @dataclass(frozen=True, slots=True)

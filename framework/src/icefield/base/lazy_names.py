@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used."""
+"""The public names of packages: each is stated once, by its import in the package."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from inspect import getsource
+from types import ModuleType
 from typing import Any
 
 
@@ -37,3 +38,13 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         return getattr(import_module(module), there)
 
     return attribute, lambda: sorted({*module_of, *getattr(sys.modules[package], "__all__", ())})
+
+
+def public_names(package: str) -> list[str]:
+    """The names that a package has imported so far, without modules and without names that begin with ``_``."""
+    held = vars(sys.modules[package])
+    return sorted(
+        name
+        for name, value in held.items()
+        if not (name.startswith("_") or isinstance(value, ModuleType) or value is public_names)
+    )

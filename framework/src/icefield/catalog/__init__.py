@@ -1,8 +1,11 @@
 """The user's interface to catalogs, tables and views."""
 
-from icefield.catalog.catalog import Catalog, PropertiesUpdateSummary
-from icefield.catalog.opening import load_catalog, open_table
-from icefield.catalog.table import Table
-from icefield.catalog.views import View
+from icefield.base.lazy_names import public_names
+from icefield.catalog.catalog import Catalog as Catalog
+from icefield.catalog.catalog import PropertiesUpdateSummary as PropertiesUpdateSummary
+from icefield.catalog.opening import load_catalog as load_catalog
+from icefield.catalog.opening import open_table as open_table
+from icefield.catalog.table import Table as Table
+from icefield.catalog.views import View as View
 
-__all__ = ["Catalog", "PropertiesUpdateSummary", "Table", "View", "load_catalog", "open_table"]
+__all__ = public_names(__name__)

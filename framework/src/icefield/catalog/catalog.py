@@ -47,7 +47,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
-from icefield.metadata.properties import ENCRYPTION_KEY_ID, FORMAT_VERSION, check_properties, get_int
+from icefield.metadata.properties import FORMAT_VERSION, check_properties, get_int, with_version_of_keys
 from icefield.metadata.updates.apply import creation_updates
 from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
@@ -480,12 +480,10 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
             return {key[len(prefix) :]: value for key, value in self.properties.items() if key.startswith(prefix)}
 
         properties = {**with_prefix(_DEFAULT), **property_strings(given or {}), **with_prefix(_OVERRIDE)}
-        if ENCRYPTION_KEY_ID.name in properties:
-            properties.setdefault(FORMAT_VERSION.name, "3")
         known = self.io.plugins.table_properties
         known.check(check_properties(properties))
         known.warn_of_names(properties)
-        return properties
+        return with_version_of_keys(properties)
 
 
 def metadata_at(io: FileIO, location: str) -> TableMetadata:

@@ -41,6 +41,8 @@ _NAMES: Final = (
     "location.credentials-for",
     "io.threads",
     "io.manifest.cache-enabled",
+    "io.manifest.cache-folder",
+    "io.manifest.cache-folder-bytes",
     DISABLE,
 )
 _PREFIXES: Final = ("location.map", PREFER, "table-default", "table-override", "events", "snapshot-property")

@@ -15,10 +15,10 @@ from icefield.manifest import ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import version_of
 from icefield.metadata.properties import GC_ENABLED, get_bool
-from icefield.scan.planning.reachable import files, manifests_of
+from icefield.scan.planning.reachable import files_of_manifests, manifests_of
 from icefield.storage import FileIO
+from icefield.storage.allowed import OWNED_ONLY
 from icefield.storage.deleting import delete_files
-from icefield.storage.file_io import OWNED_ONLY
 from icefield.storage.places import HashedLocations, LocationSet
 from icefield.storage.table_files import TableFiles
 
@@ -72,7 +72,7 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
 def _content(io: FileIO, places: HashedLocations, manifests: Sequence[ManifestFile]) -> Iterator[str]:
     """Every data and delete file without duplicates, including files that a snapshot deleted."""
     seen = LocationSet()
-    for locations, _ in files(io, manifests, live=False):
+    for locations, _ in files_of_manifests(io, manifests, live=False):
         new = seen.add_new(places.hashes(locations))
         yield from locations.take(pa.array(new)).to_pylist()
 

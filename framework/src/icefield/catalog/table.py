@@ -14,7 +14,7 @@ from icefield.catalog.inspection import InspectTable
 from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable, printable
-from icefield.metadata import SnapshotLogEntry, TableMetadata, decode_metadata
+from icefield.metadata import MAIN_BRANCH, SnapshotLogEntry, TableMetadata, decode_metadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import SnapshotRef
 from icefield.metadata.snapshots import Snapshot
@@ -23,7 +23,7 @@ from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.plugins import Extensible
 from icefield.schema import NameMapping, Schema, parse_name_mapping
 from icefield.storage import FileIO, LocationProvider
-from icefield.transaction import Action, TableAccess, Transaction
+from icefield.transaction import Action, AppendQueue, TableAccess, Transaction
 from icefield.transaction.builders import ChangeBuilders
 from icefield.transaction.row_changes import RowChanges
 from icefield.writing import WriteContext
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from icefield_maintenance import diff as _diff
     from icefield_maintenance import rollback as _rollback
     from icefield_maintenance import undo as _undo
+
+_NO_STRINGS: Mapping[str, str] = {}
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -234,6 +236,20 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
     upsert = _in_one_commit(RowChanges.upsert)
     delete_by_equality = _in_one_commit(RowChanges.delete_by_equality)
     apply_changes = _in_one_commit(RowChanges.apply_changes)
+
+    def append_queue(
+        self,
+        max_delay: float = 0.0,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        branch: str | None = MAIN_BRANCH,
+    ) -> AppendQueue:
+        """A queue for threads that append to this table: appends that wait for a commit share the next one.
+
+        A commit waits ``max_delay`` seconds for more appends before it begins. ``refresh`` shows the rows of the queue
+        in this object. Raises ``InvalidArgument``.
+        """
+        newest = Table(self._handle, self._state)
+        return AppendQueue(newest.transaction, max_delay, snapshot_properties, branch)
 
     def write_context(self) -> WriteContext:
         """The context to write data files for this table in another process, such as an executor; picklable.

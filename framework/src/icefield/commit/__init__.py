@@ -1,41 +1,26 @@
 """Commits: the state of a table, and the retry loop for all changes."""
 
-from icefield.commit.loop import (
-    NO_LOOK,
-    Build,
-    commit_table,
-    holds,
-    snapshot_of,
-    snapshots_of,
-    tell_conflict,
-    tell_made,
-)
-from icefield.commit.proposals import change_of, creation_of
-from icefield.commit.retry_policy import RetryPolicy
-from icefield.commit.settling import Change, Settled, settle
-from icefield.commit.state import TableHandle, TableState, current_of, load_table
-from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
+from icefield.base.lazy_names import public_names
+from icefield.commit.loop import NO_LOOK as NO_LOOK
+from icefield.commit.loop import Build as Build
+from icefield.commit.loop import commit_table as commit_table
+from icefield.commit.loop import holds as holds
+from icefield.commit.loop import snapshot_of as snapshot_of
+from icefield.commit.loop import snapshots_of as snapshots_of
+from icefield.commit.loop import tell_conflict as tell_conflict
+from icefield.commit.loop import tell_made as tell_made
+from icefield.commit.proposals import change_of as change_of
+from icefield.commit.proposals import creation_of as creation_of
+from icefield.commit.retry_policy import RetryPolicy as RetryPolicy
+from icefield.commit.settling import Change as Change
+from icefield.commit.settling import Settled as Settled
+from icefield.commit.settling import settle as settle
+from icefield.commit.state import TableHandle as TableHandle
+from icefield.commit.state import TableState as TableState
+from icefield.commit.state import current_of as current_of
+from icefield.commit.state import load_table as load_table
+from icefield.commit.written_files import WrittenFiles as WrittenFiles
+from icefield.commit.written_files import discard as discard
+from icefield.commit.written_files import discard_unexposed as discard_unexposed
 
-__all__ = [
-    "NO_LOOK",
-    "Build",
-    "Change",
-    "RetryPolicy",
-    "Settled",
-    "TableHandle",
-    "TableState",
-    "WrittenFiles",
-    "change_of",
-    "commit_table",
-    "creation_of",
-    "current_of",
-    "discard",
-    "discard_unexposed",
-    "holds",
-    "load_table",
-    "settle",
-    "snapshot_of",
-    "snapshots_of",
-    "tell_conflict",
-    "tell_made",
-]
+__all__ = public_names(__name__)

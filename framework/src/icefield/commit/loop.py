@@ -19,8 +19,8 @@ from icefield.commit.state import TableHandle, TableState, current_of, load_tabl
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
 from icefield.errors import CommitFailed, FileMissing, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
-from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
-from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES, COMMIT_RETRY_TOTAL_TIMEOUT_MS
+from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.metadata.updates.snapshots import AddSnapshot
 from icefield.plugins import ToldOperation
 
@@ -43,7 +43,8 @@ def commit_table(
     """Commit the proposal of ``build``, with retries after conflicts; return the version with the change.
 
     ``base=None`` creates the table. Returns ``base`` itself when ``build`` finds nothing to change. ``policy``
-    defaults to the table's own properties.
+    defaults to the table's own properties. Without a number of retries in them, an append is tried again until
+    ``commit.retry.total-timeout-ms`` is over, as long as other commits come first.
 
     Raises ``CommitFailed`` when retries did not settle a conflict, ``TableExists`` when a creation lost,
     ``NoSuchTable`` when the table was dropped meanwhile, and ``CommitStateUnknown`` when the outcome is unknown. Errors
@@ -74,6 +75,12 @@ def snapshot_of(proposal: Proposal | None) -> Snapshot | None:
     """The last snapshot that a proposal adds."""
     found = snapshots_of(proposal)
     return found[-1] if found else None
+
+
+def _appends(proposal: Proposal | None) -> bool:
+    """Whether a proposal adds rows and nothing else, so that a retry writes little and rarely fails."""
+    made = snapshots_of(proposal)
+    return bool(made) and all(snapshot.summary.get("operation") == Operation.APPEND for snapshot in made)
 
 
 def holds(state: TableState, proposal: Proposal | None) -> bool:
@@ -139,6 +146,7 @@ class _TableAttempts(Change[TableState]):
         self.name, self.repeats = handle.full_name, base is not None
         properties = base.metadata.properties if base is not None else {}
         self._policy = policy or RetryPolicy.from_properties(properties)
+        self._counts = policy is not None or COMMIT_RETRY_NUM_RETRIES.name in properties
         # Parsed here, because an invalid property must not raise an error after the commit.
         self._checks = RetryPolicy.of_status_checks(properties)
         self.proposal: Proposal | None = None
@@ -200,11 +208,14 @@ class _TableAttempts(Change[TableState]):
 
     def renew(self) -> TableState | None:
         # A table that was dropped and created again may reuse the metadata location.
-        self.base = load_table(self.handle, self.base, read_again=True)
+        before, self.base = self.base, load_table(self.handle, self.base, read_again=True)
         if self.base is None:
             message = f"table '{self.name}' was dropped while it was being changed"
             raise NoSuchTable(message, table=self.handle.name)
         if not holds(self.base, self.proposal):
+            # A table that stays the same shows a failure that more tries would not mend.
+            moved = before is not None and before.pointer.location != self.base.pointer.location
+            self.uncounted += moved and not self._counts and _appends(self.proposal)
             return None
         self.written.exposed = self.is_published = True
         return self.base
@@ -219,13 +230,17 @@ class _TableAttempts(Change[TableState]):
             what += f" with snapshot {snapshot.snapshot_id} ({operation})"
         return CommitFailed(
             f"commit to '{self.name}' lost to other commits {attempts} times in {seconds:.1f} s, and nothing was "
-            f"changed; {what}. Try again, or raise the table property '{COMMIT_RETRY_NUM_RETRIES.name}' (now "
-            f"{self._policy.num_retries})",
+            f"changed; {what}. Try again, or raise the table property {self._bound(attempts)}",
             table=self.handle.name,
             attempts=attempts,
             location=winner.pointer.location,
             snapshot_id=snapshot.snapshot_id if snapshot is not None else None,
         )
+
+    def _bound(self, attempts: int) -> str:
+        if attempts - self.uncounted > self._policy.num_retries:
+            return f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self._policy.num_retries})"
+        return f"'{COMMIT_RETRY_TOTAL_TIMEOUT_MS.name}' (now {self._policy.total_timeout_ms})"
 
     def _surely_unchanged(self) -> bool:
         try:

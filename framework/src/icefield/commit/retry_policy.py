@@ -80,5 +80,5 @@ class RetryPolicy:
         return draw(0, min(self.max_wait_ms, longest)) / 1000
 
     def gives_up(self, attempt: int, elapsed_seconds: float) -> bool:
-        """Whether failed attempt ``attempt`` was the last."""
+        """Whether failed attempt ``attempt``, of those that count, was the last."""
         return attempt > self.num_retries or elapsed_seconds * 1000 >= self.total_timeout_ms

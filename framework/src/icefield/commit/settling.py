@@ -33,6 +33,9 @@ class Change(ABC, Generic[T]):
     repeats = True
     """Whether retryable failures are retried: not for a creation."""
 
+    uncounted = 0
+    """The number of lost attempts that do not count as retries."""
+
     @property
     @abstractmethod
     def policy(self) -> RetryPolicy:
@@ -114,7 +117,7 @@ def settle(change: Change[T], sleep: Callable[[float], None] = time.sleep) -> Se
         if not isinstance(outcome, Conflict):
             return Settled(outcome, attempt, time.monotonic() - began)
         change.tell(attempt, outcome)
-        last = change.policy.gives_up(attempt, time.monotonic() - began)
+        last = change.policy.gives_up(attempt - change.uncounted, time.monotonic() - began)
         if not last:
             sleep(change.policy.wait_seconds(attempt, attempt_seconds=shortest))
         found = change.renew()

@@ -20,7 +20,7 @@ from icefield import types as iceberg
 from icefield.errors import InvalidArgument, InvalidExpression
 from icefield.expressions.literals import Literal, literal_string, quoted, shown
 from icefield.types import TIMESTAMP_TYPES, IcebergType
-from icefield.types.values import calendar, decimal_from_unscaled, to_internal, to_json
+from icefield.types.values import calendar, decimal_from_unscaled, to_internal, value_to_json
 from icefield.types.values.calendar import INT32, INT64, MICROS_PER_DAY
 
 
@@ -211,5 +211,5 @@ _CASTS: Final[dict[type[IcebergType], Callable[[IcebergType, Literal], Cast | Be
 def internal_string(iceberg_type: IcebergType, value: Any) -> str:
     """An internal value as a literal that casts back to it."""
     if isinstance(iceberg_type, iceberg.DateType | iceberg.TimeType | iceberg.AnyTimestampType | iceberg.UUIDType):
-        return quoted(to_json(iceberg_type, value))
+        return quoted(value_to_json(iceberg_type, value))
     return literal_string(value)

@@ -63,11 +63,18 @@ def select_fields(schema: pa.Schema, wanted: Iterable[int], location: str) -> pa
     return pa.schema(chosen)
 
 
+_FEW_ROWS: Final = 64
+"""The average number of rows up to which batches are copied together."""
+
+
 def flatten(batches: Sequence[pa.RecordBatch], location: str) -> dict[int, pa.Array]:
     """The columns of the batches by field id, the children of ``data_file`` next to the fields of the entry.
 
     Columns keep the types of the file. Raises ``InvalidMetadata`` for an entry without a data file.
     """
+    if len(batches) > 1 and sum(map(len, batches)) < _FEW_ROWS * len(batches):
+        # To copy the few rows of many small manifests takes less time than to compare their columns.
+        batches = [pa.concat_batches(batches)]
     parts: dict[int, list[pa.Array]] = {}
     for batch in batches:
         for field, column in zip(batch.schema, batch.columns, strict=True):

@@ -129,6 +129,11 @@ class ManifestList:
         # An unknown count is null, which never equals 0.
         return ~np.asarray(pc.fill_null(pc.and_(pc.equal(added, 0), pc.equal(existing, 0)), False))
 
+    def file_counts(self) -> np.ndarray[Any, Any]:
+        """The numbers of added, existing and deleted files of each manifest, in three rows; -1 if unknown."""
+        columns = (self.columns[number] for number in (ADDED_FILES, EXISTING_FILES, DELETED_FILES))
+        return np.stack([np.asarray(pc.fill_null(column, -1)) for column in columns])
+
     def summary_column(self, position: int, kind: int, indices: np.ndarray[Any, Any]) -> pa.Array:
         """One part (``CONTAINS_NULL``, ``LOWER``, ...) of the summaries of one partition field.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import ManifestFormatReader, ManifestReadRequest
-from icefield.base.concurrency import LruCache
 from icefield.base.limits import MAX_MANIFEST_BYTES
-from icefield.errors import InvalidArgument, InvalidMetadata, UnsupportedFeature
+from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.manifest import schemas as f
-from icefield.manifest.cache import FILES, FILES_MAX_BYTES, FetchedManifest, cache_scope, decoded_cache
+from icefield.manifest.cache import FILES, FetchedManifest, cache_scope, file_key
 from icefield.manifest.columns import (
     ALL_COLUMNS,
     COLUMN_TYPES,
@@ -30,6 +29,17 @@ from icefield.manifest.columns import (
     select_fields,
 )
 from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
+from icefield.manifest.decoded import (
+    DecodedManifest,
+    KnownManifests,
+    ManifestRequest,
+    among,
+    joined_requests,
+    lacks_bounds,
+    merged,
+    missing_part,
+)
+from icefield.manifest.disk_cache import disk_cache
 from icefield.manifest.entries import ManifestEntries, StatisticKey
 from icefield.manifest.inheritance import inherit
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
@@ -43,53 +53,7 @@ _NO_STATISTICS: Final[StatisticsRequest] = {}
 _NEVER_NULL: Final = (f.STATUS, f.FILE_PATH, f.FILE_FORMAT, f.RECORD_COUNT, f.FILE_SIZE, f.CONTENT)
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestRequest:
-    """The wanted parts of a manifest.
-
-    ``columns``: ids of entry and data file fields; statistics maps among them are read whole. ``statistics``: the
-    statistics of single fields instead, by map. ``where_unbounded``: further statistics, read only for fields that lack
-    bounds in some entry. ``statistics`` must ask for the bounds of these fields.
-    """
-
-    columns: frozenset[int] = PLAN_COLUMNS
-    statistics: StatisticsRequest = field(default_factory=dict)
-    where_unbounded: StatisticsRequest = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Decoded:
-    """The decoded part of a manifest, and the single statistics that were requested so far.
-
-    ``answered`` is the last request that this part could answer; a plan makes the same request for each manifest.
-    """
-
-    entries: ManifestEntries
-    statistics: frozenset[StatisticKey] = field(default_factory=frozenset)
-    answered: ManifestRequest | None = None
-
-    @property
-    def nbytes(self) -> int:
-        return self.entries.nbytes
-
-
 _PLAN: Final = ManifestRequest()
-
-MANIFESTS: Final[LruCache[Hashable, _Decoded]] = decoded_cache()
-"""Every manifest that was decoded in this process, up to a bound."""
-
-
-def resize_caches(max_bytes: int) -> None:
-    """Let decoded manifests take up to this many bytes (256 MiB by default). Zero keeps none.
-
-    In addition, the stored bytes of manifests take up to an eighth of it, and 32 MiB at most.
-
-    Raises ``InvalidArgument`` below zero.
-    """
-    if max_bytes < 0:
-        raise InvalidArgument(f"a cache cannot hold {max_bytes} bytes")
-    MANIFESTS.resize(max_bytes)
-    FILES.resize(min(FILES_MAX_BYTES, max_bytes // 8))
 
 
 def read_manifest(
@@ -119,30 +83,33 @@ class ManifestReader:
         self.io = io
         self._remembers = remember
         self._scope = cache_scope(io)
+        self._known = KnownManifests(disk_cache(io.properties))
         self._unbounded: set[int] = set()
         self._last: tuple[pa.Schema, Any, ManifestReadRequest] | None = None
 
     def cached(
         self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
     ) -> ManifestEntries | None:
-        """The entries, if everything that ``request`` asks for has been decoded before; None otherwise."""
+        """The entries, if everything that ``request`` asks for has been decoded before; None otherwise.
+
+        If it asks ``partly``, the entries may lack columns.
+        """
         if self._scope is None:
             return None
-        known = MANIFESTS.get(self._key(manifest, partition_type))
-        if known is None:
+        known = self._known.get(self._key(manifest, partition_type), manifest, request)
+        if known is None or missing_part(known, request.tested if request.partly else request) is not None:
             return None
-        if known.answered != request:
-            if _missing(known, request) is not None:
-                return None
-            known.answered = request
         return known.entries
 
     def fetch(self, manifest: ManifestFile) -> FetchedManifest:
         """The file itself, to be handed to ``read``; from the cache if it is there."""
+        path, key = manifest.manifest_path, manifest.key_metadata
+        return self.kept(manifest) or FetchedManifest(self.io.read(path, limit=MAX_MANIFEST_BYTES, key_metadata=key))
+
+    def kept(self, manifest: ManifestFile) -> FetchedManifest | None:
+        """The file from the cache; None if it must be fetched."""
         data = None if self._scope is None else FILES.get(self._file_key(manifest))
-        if data is None:
-            data = self.io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES, key_metadata=manifest.key_metadata)
-        return FetchedManifest(data)
+        return None if data is None else FetchedManifest(data)
 
     def prepare(self, manifest: ManifestFile, fetched: FetchedManifest, limit: int) -> None:
         """Open a fetched manifest, and inflate about ``limit`` bytes of it. Raises as ``read`` does."""
@@ -160,16 +127,17 @@ class ManifestReader:
     ) -> ManifestEntries:
         """Read as ``read_manifest`` does; ``fetched`` is the file, if it was fetched before."""
         key = self._key(manifest, partition_type)
-        known = MANIFESTS.get(key) if self._scope is not None else None
+        request = request.whole
+        known = self._known.get(key, manifest, request) if self._scope is not None else None
         if known is None:
             decoded = self._decode(manifest, partition_type, request, fetched)
         else:
-            missing = _missing(known, request)
+            missing = missing_part(known, request)
             if missing is None:
                 return known.entries
-            decoded = _merged(known, self._decode(manifest, partition_type, missing, fetched))
+            decoded = merged(known, self._decode(manifest, partition_type, missing, fetched))
         if self._scope is not None and self._remembers:
-            MANIFESTS.put(key, decoded)
+            self._known.put(key, manifest, request, decoded)
         return decoded.entries
 
     def read_together(
@@ -179,7 +147,9 @@ class ManifestReader:
         fetched: Sequence[FetchedManifest | None],
     ) -> list[ManifestEntries]:
         """Read several manifests as ``read`` does, but decode them together: faster if each has few entries."""
-        if self._scope is not None and any(MANIFESTS.get(self._key(*one)) is not None for one in manifests):
+        keys = [self._key(*one) for one in manifests]
+        request = request.whole
+        if self._scope is not None and any(map(KnownManifests.in_memory, keys)):
             return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
         with ExitStack() as opened:
             readers: list[ManifestFormatReader] = []
@@ -195,8 +165,8 @@ class ManifestReader:
                 for (manifest, kind), reader, data, one in zip(manifests, readers, files, scanned, strict=True)
             ]
         if self._scope is not None and self._remembers:
-            for (manifest, kind), decoded, data in zip(manifests, made, files, strict=True):
-                MANIFESTS.put(self._key(manifest, kind), decoded)
+            for (manifest, _), key, decoded, data in zip(manifests, keys, made, files, strict=True):
+                self._known.put(key, manifest, request, decoded)
                 self._keep(manifest, request, data)
         return [decoded.entries for decoded in made]
 
@@ -255,21 +225,14 @@ class ManifestReader:
 
     def _at_once(self, request: ManifestRequest) -> StatisticsRequest:
         """The statistics of the first scan: the requested ones, and any that other manifests turned out to need."""
-        return _joined(request.statistics, _among(request.where_unbounded, self._unbounded))
+        return joined_requests(request.statistics, among(request.where_unbounded, self._unbounded))
 
     def _file_key(self, manifest: ManifestFile) -> tuple[Any, ...]:
-        return self._scope, self.io.resolve(manifest.manifest_path), manifest.manifest_length
+        return file_key(self.io, self._scope, manifest.manifest_path, manifest.manifest_length)
 
     def _key(self, manifest: ManifestFile, partition_type: StructType) -> tuple[Any, ...]:
-        return (
-            *self._file_key(manifest),
-            manifest.sequence_number,
-            manifest.added_snapshot_id,
-            manifest.first_row_id,
-            manifest.partition_spec_id,
-            manifest.content,
-            partition_type,
-        )
+        numbers = manifest.sequence_number, manifest.added_snapshot_id, manifest.first_row_id
+        return (*self._file_key(manifest), *numbers, manifest.partition_spec_id, manifest.content, partition_type)
 
     def _decode(
         self,
@@ -277,7 +240,7 @@ class ManifestReader:
         partition_type: StructType,
         request: ManifestRequest,
         fetched: FetchedManifest | None,
-    ) -> _Decoded:
+    ) -> DecodedManifest:
         whole = self.fetch(manifest) if fetched is None else fetched
         with self._opened(manifest, whole) as reader:
             size = len(whole.data)
@@ -309,7 +272,7 @@ class ManifestReader:
         size: int,
         at_once: StatisticsRequest,
         scanned: _Scanned | None = None,
-    ) -> _Decoded:
+    ) -> DecodedManifest:
         """``at_once`` are the statistics of the first scan; ``scanned`` is its result, if it is done already."""
         location = manifest.manifest_path
         wanted = _columns(request)
@@ -323,18 +286,18 @@ class ManifestReader:
                 for number in ids
                 if (kind, number) not in single
             }
-            lacking = {number for number in unread if _lacks_bounds(single.get, number)}
+            lacking = {number for number in unread if lacks_bounds(single.get, number)}
             if lacking:
                 # Other manifests of the table will lack them, too.
                 self._unbounded |= lacking
-                more = _among(request.where_unbounded, lacking)
+                more = among(request.where_unbounded, lacking)
                 single |= self._scan(reader, partition_type, frozenset(), more, location, size).single
             _check_whole(manifest, size, num_rows)
             _validate(columns, wanted, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
         kept = {number: column for number, column in columns.items() if number in wanted}
         entries = ManifestEntries(manifest, num_rows, kept, {**single}, wanted)
-        return _Decoded(entries, frozenset(single))
+        return DecodedManifest(entries, frozenset(single))
 
 
 def _columns(request: ManifestRequest) -> frozenset[int]:
@@ -376,61 +339,6 @@ def _cut(together: _Scanned, rows: Sequence[int]) -> list[_Scanned]:
         pieces.append(_Scanned(count, columns, single))
         start += count
     return pieces
-
-
-def _lacks_bounds(statistic: Callable[[tuple[int, int]], pa.Array | None], number: int) -> bool:
-    """Whether a field has no lower or upper bound in some entry."""
-    bounds = [statistic((kind, number)) for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS)]
-    return any(one is None or one.null_count > 0 for one in bounds)
-
-
-def _among(request: StatisticsRequest, ids: Collection[int]) -> StatisticsRequest:
-    """The request, limited to these field ids."""
-    narrowed = {kind: wanted.intersection(ids) for kind, wanted in request.items()}
-    return {kind: wanted for kind, wanted in narrowed.items() if wanted}
-
-
-def _joined(left: StatisticsRequest, right: StatisticsRequest) -> StatisticsRequest:
-    if not right:
-        return left
-    nothing: frozenset[int] = frozenset()
-    return {kind: left.get(kind, nothing) | right.get(kind, nothing) for kind in {*left, *right}}
-
-
-def _missing(known: _Decoded, request: ManifestRequest) -> ManifestRequest | None:
-    """The request for the parts that are not decoded yet; None if all are."""
-    columns = request.columns - known.entries.read
-    statistics = _unread(known, request.statistics)
-    more = _unread(known, request.where_unbounded)
-    if more and not statistics:
-        # The bounds are known, so the fields that need more statistics are known, too.
-        fields = {number for ids in more.values() for number in ids}
-        lacking = {number for number in fields if _lacks_bounds(lambda key: known.entries.statistic(*key), number)}
-        statistics, more = _among(more, lacking), {}
-    if not columns and not statistics:
-        return None
-    return ManifestRequest(columns, statistics, more)
-
-
-def _unread(known: _Decoded, request: StatisticsRequest) -> StatisticsRequest:
-    left = {
-        kind: frozenset(number for number in ids if (kind, number) not in known.statistics)
-        for kind, ids in request.items()
-        if kind not in known.entries.read
-    }
-    return {kind: ids for kind, ids in left.items() if ids}
-
-
-def _merged(known: _Decoded, more: _Decoded) -> _Decoded:
-    # The old object stays unchanged: other threads may be reading it.
-    entries = ManifestEntries(
-        known.entries.manifest,
-        known.entries.num_rows,
-        {**known.entries.columns, **more.entries.columns},
-        {**known.entries.statistics, **more.entries.statistics},
-        known.entries.read | more.entries.read,
-    )
-    return _Decoded(entries, known.statistics | more.statistics)
 
 
 def _format_version(metadata: Any, location: str) -> int:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.manifest import schemas as f
+from icefield.manifest.cache import KeptOutput
 from icefield.manifest.columns import ALL_COLUMNS, DATA_FILE_IDS, struct_array
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.encoding import data_file_columns
@@ -28,7 +29,7 @@ from icefield.schema import Schema, schema_to_arrow, schema_to_json
 from icefield.storage import FileIO
 from icefield.types import NestedField, StructType, UnknownType
 from icefield.types.arrow.types import from_arrow_type, to_arrow_type
-from icefield.types.values import to_bytes
+from icefield.types.values import value_to_bytes
 
 _FILES_AT_ONCE: Final = 8192
 _AVRO: Final = {"avro.record-name": "manifest_entry"}
@@ -304,8 +305,9 @@ class _Open:
         self._rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(format_version) is not None]
         self._partition_type = partition_type
         self._metrics = MetricsCollector(pa.schema(list(to_arrow_type(partition_type))))
-        self.new = io.create(location)
-        self.writer = io.manifest_format().open_writer(self.new.sink, entries, **header)
+        sink = KeptOutput(io, location)
+        self.new = sink.file
+        self.writer = io.manifest_format().open_writer(sink, entries, **header)
 
     def write(self, columns: Mapping[int, pa.Array], count: int) -> None:
         """Write entries."""
@@ -328,7 +330,7 @@ def _summary(field: NestedField, metrics: Metrics) -> FieldSummary:
     if number not in metrics.lower_bounds or isinstance(kind, UnknownType):
         return FieldSummary(null, nan)
     low, high = metrics.lower_bounds[number], metrics.upper_bounds[number]
-    return FieldSummary(null, nan, to_bytes(kind, low), to_bytes(kind, high))
+    return FieldSummary(null, nan, value_to_bytes(kind, low), value_to_bytes(kind, high))
 
 
 def _as_stored(partition_type: StructType, stored: pa.StructType) -> StructType:

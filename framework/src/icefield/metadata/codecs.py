@@ -9,17 +9,7 @@ import msgspec
 
 from icefield.base.limits import NameText
 from icefield.base.structs import decodable
-from icefield.metadata.entries import (
-    EncryptedKey,
-    Entry,
-    Int,
-    Long,
-    MetadataLogEntry,
-    PartitionStatisticsFile,
-    SnapshotLogEntry,
-    StatisticsFile,
-    decode_encrypted_key,
-)
+from icefield.metadata import entries
 from icefield.metadata.json_array import ItemCodec, register
 from icefield.metadata.snapshots import Snapshot, decode_snapshot
 from icefield.partitioning import PartitionSpec, SortOrder
@@ -34,44 +24,44 @@ _decode = msgspec.json.decode
 
 
 @decodable
-class SnapshotKey(Entry, frozen=True, gc=False):
+class SnapshotKey(entries.Entry, frozen=True, gc=False):
     """The light record of a snapshot: the fields that are read without decoding the rest."""
 
-    snapshot_id: Long
-    timestamp_ms: Long
-    sequence_number: Long | None = None
-    parent_snapshot_id: Long | None = None
+    snapshot_id: entries.Long
+    timestamp_ms: entries.Long
+    sequence_number: entries.Long | None = None
+    parent_snapshot_id: entries.Long | None = None
     key_id: Any = None
 
 
 @decodable
-class _SchemaKey(Entry, frozen=True, gc=False):
-    schema_id: Int | None = None
+class _SchemaKey(entries.Entry, frozen=True, gc=False):
+    schema_id: entries.Int | None = None
 
 
 @decodable
-class _SpecFieldKey(Entry, frozen=True, gc=False):
-    field_id: Int | None = None
+class _SpecFieldKey(entries.Entry, frozen=True, gc=False):
+    field_id: entries.Int | None = None
 
 
 @decodable
-class _SpecKey(Entry, frozen=True):
-    spec_id: Int
+class _SpecKey(entries.Entry, frozen=True):
+    spec_id: entries.Int
     fields: list[_SpecFieldKey]
 
 
 @decodable
-class _OrderKey(Entry, frozen=True, gc=False):
-    order_id: Int
+class _OrderKey(entries.Entry, frozen=True, gc=False):
+    order_id: entries.Int
 
 
 @decodable
-class _SnapshotFileKey(Entry, frozen=True, gc=False):
-    snapshot_id: Long | None = None
+class _SnapshotFileKey(entries.Entry, frozen=True, gc=False):
+    snapshot_id: entries.Long | None = None
 
 
 @decodable
-class _EncryptionKeyKey(Entry, frozen=True, gc=False):
+class _EncryptionKeyKey(entries.Entry, frozen=True, gc=False):
     key_id: NameText
     encrypted_key_metadata: str | None = None
 
@@ -117,21 +107,21 @@ SORT_ORDERS: Final[ItemCodec[SortOrder]] = register(
 SNAPSHOTS: Final[ItemCodec[Snapshot]] = register(
     ItemCodec("snapshots", SnapshotKey, attrgetter("snapshot_id"), encode=_encode, decode=decode_snapshot)
 )
-SNAPSHOT_LOG: Final[ItemCodec[SnapshotLogEntry]] = register(
-    ItemCodec("snapshot-log", SnapshotLogEntry, attrgetter("snapshot_id"), encode=_encode, unique=False)
+SNAPSHOT_LOG: Final[ItemCodec[entries.SnapshotLogEntry]] = register(
+    ItemCodec("snapshot-log", entries.SnapshotLogEntry, attrgetter("snapshot_id"), encode=_encode, unique=False)
 )
-METADATA_LOG: Final[ItemCodec[MetadataLogEntry]] = register(
-    ItemCodec("metadata-log", MetadataLogEntry, attrgetter("metadata_file"), encode=_encode, unique=False)
+METADATA_LOG: Final[ItemCodec[entries.MetadataLogEntry]] = register(
+    ItemCodec("metadata-log", entries.MetadataLogEntry, attrgetter("metadata_file"), encode=_encode, unique=False)
 )
-STATISTICS: Final = _files_of_snapshots("statistics", StatisticsFile)
-PARTITION_STATISTICS: Final = _files_of_snapshots("partition-statistics", PartitionStatisticsFile)
-ENCRYPTION_KEYS: Final[ItemCodec[EncryptedKey]] = register(
+STATISTICS: Final = _files_of_snapshots("statistics", entries.StatisticsFile)
+PARTITION_STATISTICS: Final = _files_of_snapshots("partition-statistics", entries.PartitionStatisticsFile)
+ENCRYPTION_KEYS: Final[ItemCodec[entries.EncryptedKey]] = register(
     ItemCodec(
         "encryption-keys",
         _EncryptionKeyKey,
         attrgetter("key_id"),
         encode=_encode,
-        decode=decode_encrypted_key,
+        decode=entries.decode_encrypted_key,
         rewrite=lambda key: key.encrypted_key_metadata is None,
     )
 )

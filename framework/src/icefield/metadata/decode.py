@@ -15,17 +15,7 @@ import msgspec
 
 from icefield.base.limits import LocationText, NameText, ValueText
 from icefield.errors import InvalidMetadata, UnsupportedFeature
-from icefield.metadata.codecs import (
-    ENCRYPTION_KEYS,
-    METADATA_LOG,
-    PARTITION_SPECS,
-    PARTITION_STATISTICS,
-    SCHEMAS,
-    SNAPSHOT_LOG,
-    SNAPSHOTS,
-    SORT_ORDERS,
-    STATISTICS,
-)
+from icefield.metadata import codecs
 from icefield.metadata.entries import Int, Long
 from icefield.metadata.inflation import inflated
 from icefield.metadata.integrity import check_metadata
@@ -69,11 +59,11 @@ def decode_metadata(data: bytes, location: str) -> TableMetadata:
 
 def _metadata(document: _TopLevelKeys, version: int) -> TableMetadata:
     specs = _partition_specs(document, version)
-    orders = document.array("sort-orders", SORT_ORDERS, required=version > 1).checked()
+    orders = document.array("sort-orders", codecs.SORT_ORDERS, required=version > 1).checked()
     current = document.optional("current-snapshot-id", Long)
     current = None if current == NO_SNAPSHOT else current
     schemas = _schemas(document, version)
-    snapshots = document.array("snapshots", SNAPSHOTS).checked()
+    snapshots = document.array("snapshots", codecs.SNAPSHOTS).checked()
     return TableMetadata(
         format_version=version,
         table_uuid=document.since(2, version, "table-uuid", NameText),
@@ -86,18 +76,18 @@ def _metadata(document: _TopLevelKeys, version: int) -> TableMetadata:
         partition_specs=specs,
         default_spec_id=_chosen(document, version, "default-spec-id", "partition-specs", specs),
         last_partition_id=_last_partition_id(document, version),
-        sort_orders=orders if len(orders) else JsonArray(SORT_ORDERS, _UNSORTED, document.location),
+        sort_orders=orders if len(orders) else JsonArray(codecs.SORT_ORDERS, _UNSORTED, document.location),
         default_sort_order_id=document.since(2, version, "default-sort-order-id", Int) or 0,
         properties=_properties(document),
         current_snapshot_id=current,
         refs=_refs(document, current),
         snapshots=snapshots,
-        statistics=document.array("statistics", STATISTICS),
-        partition_statistics=document.array("partition-statistics", PARTITION_STATISTICS),
-        snapshot_log=document.array("snapshot-log", SNAPSHOT_LOG),
-        metadata_log=document.array("metadata-log", METADATA_LOG),
+        statistics=document.array("statistics", codecs.STATISTICS),
+        partition_statistics=document.array("partition-statistics", codecs.PARTITION_STATISTICS),
+        snapshot_log=document.array("snapshot-log", codecs.SNAPSHOT_LOG),
+        metadata_log=document.array("metadata-log", codecs.METADATA_LOG),
         next_row_id=_next_row_id(document, snapshots) if version > 2 else 0,
-        encryption_keys=document.array("encryption-keys", ENCRYPTION_KEYS).checked(),
+        encryption_keys=document.array("encryption-keys", codecs.ENCRYPTION_KEYS).checked(),
         extra=FrozenDict({key: bytes(raw) for key, raw in document.members.items() if key not in _KNOWN}),
     )
 
@@ -105,16 +95,16 @@ def _metadata(document: _TopLevelKeys, version: int) -> TableMetadata:
 def _schemas(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
     """All schemas. A v1 file may hold the current one only, under ``schema`` and without an id."""
     if version > 1 or document.has("schemas"):
-        return document.array("schemas", SCHEMAS, required=True).checked()
-    return JsonArray(SCHEMAS, b"[" + bytes(document.raw("schema")) + b"]", document.location).checked()
+        return document.array("schemas", codecs.SCHEMAS, required=True).checked()
+    return JsonArray(codecs.SCHEMAS, b"[" + bytes(document.raw("schema")) + b"]", document.location).checked()
 
 
 def _partition_specs(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
     """All specs. A v1 file may hold the current one only, as a list of fields under ``partition-spec``."""
     if version > 1 or document.has("partition-specs"):
-        return document.array("partition-specs", PARTITION_SPECS, required=True).checked()
+        return document.array("partition-specs", codecs.PARTITION_SPECS, required=True).checked()
     string = b'[{"spec-id":0,"fields":' + bytes(document.raw("partition-spec")) + b"}]"
-    return JsonArray(PARTITION_SPECS, string, document.location).checked()
+    return JsonArray(codecs.PARTITION_SPECS, string, document.location).checked()
 
 
 def _chosen(document: _TopLevelKeys, version: int, key: str, among: str, array: JsonArray[Any]) -> int:

@@ -130,7 +130,7 @@ def _property(
 FORMAT_VERSION = _property("format-version", int, 2, "Selects the format version when a table is created or upgraded; never stored.", minimum=1)
 
 # -- commits ----------------------------------------------------------------------------------------------------
-COMMIT_RETRY_NUM_RETRIES = _property("commit.retry.num-retries", int, 4, "How often a commit that met a conflict is tried again.", minimum=0)
+COMMIT_RETRY_NUM_RETRIES = _property("commit.retry.num-retries", int, 4, "How often a commit that met a conflict is tried again; when not set, an append that others overtake is tried for the total timeout.", minimum=0)
 COMMIT_RETRY_MIN_WAIT_MS = _property("commit.retry.min-wait-ms", int, 100, "Shortest pause before a retry, in ms.", minimum=0)
 COMMIT_RETRY_MAX_WAIT_MS = _property("commit.retry.max-wait-ms", int, 60_000, "Longest pause before a retry, in ms.", minimum=0)
 COMMIT_RETRY_TOTAL_TIMEOUT_MS = _property("commit.retry.total-timeout-ms", int, 1_800_000, "No retry starts after this many ms.", minimum=0)
@@ -267,6 +267,11 @@ def check_property_name(name: str) -> None:
             "give it to the catalog or the environment instead",
             property=name,
         )
+
+
+def with_version_of_keys(properties: dict[str, str]) -> dict[str, str]:
+    """The properties of a new table, with format version 3 for an encrypted one that states none."""
+    return {FORMAT_VERSION.name: "3", **properties} if ENCRYPTION_KEY_ID.name in properties else properties
 
 
 def find_value(properties: Mapping[str, str], declared: Property, column: str = "") -> Any:

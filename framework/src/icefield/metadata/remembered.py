@@ -76,7 +76,7 @@ def remembering_expired(base: TableMetadata, branches: Iterable[str], gone: Set[
     return _stating(base, {branch: memories.get(head, nothing) for branch, head in heads.items()})
 
 
-def following(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[TableUpdate, ...]:
+def branches_moved(base: TableMetadata, moved: Mapping[str, int | None]) -> tuple[TableUpdate, ...]:
     """The updates that give moved branches exactly the entries of their new lines.
 
     ``moved``: the snapshots that branches are set to; None for a branch that is removed.

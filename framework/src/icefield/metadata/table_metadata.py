@@ -12,14 +12,7 @@ from typing import TypeVar
 
 from icefield.base.secrets import without_userinfo
 from icefield.errors import InvalidArgument, InvalidMetadata, NoSuchSnapshot
-from icefield.metadata.codecs import (
-    ENCRYPTION_KEYS,
-    METADATA_LOG,
-    PARTITION_STATISTICS,
-    SNAPSHOT_LOG,
-    SNAPSHOTS,
-    STATISTICS,
-)
+from icefield.metadata import codecs
 from icefield.metadata.entries import (
     EncryptedKey,
     MetadataLogEntry,
@@ -67,15 +60,15 @@ class TableMetadata:
     properties: Mapping[str, str] = field(default_factory=FrozenDict)
     current_snapshot_id: int | None = None
     refs: Mapping[str, SnapshotRef] = field(default_factory=FrozenDict)
-    snapshots: JsonArray[Snapshot] = field(default_factory=lambda: JsonArray(SNAPSHOTS))
-    statistics: JsonArray[StatisticsFile] = field(default_factory=lambda: JsonArray(STATISTICS))
+    snapshots: JsonArray[Snapshot] = field(default_factory=lambda: JsonArray(codecs.SNAPSHOTS))
+    statistics: JsonArray[StatisticsFile] = field(default_factory=lambda: JsonArray(codecs.STATISTICS))
     partition_statistics: JsonArray[PartitionStatisticsFile] = field(
-        default_factory=lambda: JsonArray(PARTITION_STATISTICS)
+        default_factory=lambda: JsonArray(codecs.PARTITION_STATISTICS)
     )
-    snapshot_log: JsonArray[SnapshotLogEntry] = field(default_factory=lambda: JsonArray(SNAPSHOT_LOG))
-    metadata_log: JsonArray[MetadataLogEntry] = field(default_factory=lambda: JsonArray(METADATA_LOG))
+    snapshot_log: JsonArray[SnapshotLogEntry] = field(default_factory=lambda: JsonArray(codecs.SNAPSHOT_LOG))
+    metadata_log: JsonArray[MetadataLogEntry] = field(default_factory=lambda: JsonArray(codecs.METADATA_LOG))
     next_row_id: int | None = 0
-    encryption_keys: JsonArray[EncryptedKey] = field(default_factory=lambda: JsonArray(ENCRYPTION_KEYS))
+    encryption_keys: JsonArray[EncryptedKey] = field(default_factory=lambda: JsonArray(codecs.ENCRYPTION_KEYS))
     extra: Mapping[str, bytes] = field(default_factory=FrozenDict)
 
     @property

@@ -6,67 +6,26 @@ Input is not trusted: every value is checked, and a wrong value raises ``Invalid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from types import ModuleType
 from typing import Any, Final
 
 import msgspec
 
 from icefield.base.limits import NameText, ValueText
 from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.metadata import requirements as table_requirements
+from icefield.metadata import view_updates
 from icefield.metadata.entries import EncryptedKey, Int, Long, PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import SnapshotRef
-from icefield.metadata.requirements import (
-    AssertCreate,
-    AssertCurrentSchemaId,
-    AssertDefaultSortOrderId,
-    AssertDefaultSpecId,
-    AssertLastAssignedFieldId,
-    AssertLastAssignedPartitionId,
-    AssertRefSnapshotID,
-    AssertTableUUID,
-    TableRequirement,
-)
+from icefield.metadata.requirements import AssertCreate, AssertRefSnapshotID, TableRequirement
 from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.updates import definitions, snapshots, table
 from icefield.metadata.updates.base import TableUpdate
-from icefield.metadata.updates.definitions import (
-    AddPartitionSpec,
-    AddSchema,
-    AddSortOrder,
-    RemovePartitionSpecs,
-    RemoveSchemas,
-    SetCurrentSchema,
-    SetDefaultSortOrder,
-    SetDefaultSpec,
-)
-from icefield.metadata.updates.snapshots import (
-    AddSnapshot,
-    RemovePartitionStatistics,
-    RemoveSnapshotRef,
-    RemoveSnapshots,
-    RemoveStatistics,
-    SetPartitionStatistics,
-    SetSnapshotRef,
-    SetStatistics,
-)
-from icefield.metadata.updates.table import (
-    AddEncryptionKey,
-    AssignUUID,
-    RemoveEncryptionKey,
-    RemoveProperties,
-    SetLocation,
-    SetProperties,
-    UpgradeFormatVersion,
-)
-from icefield.metadata.view_updates import (
-    AddViewSchema,
-    AddViewVersion,
-    AssertViewUUID,
-    AssignViewUUID,
-    SetCurrentViewVersion,
-    SetViewProperties,
-    UpgradeViewFormatVersion,
-    ViewRequirement,
-    ViewUpdate,
-)
+from icefield.metadata.updates.definitions import AddSchema
+from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef, SetStatistics
+from icefield.metadata.updates.table import RemoveProperties, SetLocation
+from icefield.metadata.view_updates import ViewRequirement, ViewUpdate
 from icefield.metadata.views import ViewVersion
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import sort_order_from_json, sort_order_to_json
@@ -76,54 +35,53 @@ from icefield.schema import Schema, schema_from_json, schema_to_json
 Json = dict[str, Any]
 """A JSON object."""
 
-_Properties = dict[NameText, ValueText]
 _MAX_STEPS: Final = 100_000
 
-# The key and the type of the value, for updates with a single value. Schemas, specs and sort orders have their own
-# JSON; updates with several values are written out below.
-_SINGLE: Final[dict[type, tuple[str, Any]]] = {
-    AssignUUID: ("uuid", NameText),
-    UpgradeFormatVersion: ("format-version", Int),
-    AddSchema: ("schema", Schema),
-    SetCurrentSchema: ("schema-id", Int),
-    AddPartitionSpec: ("spec", PartitionSpec),
-    SetDefaultSpec: ("spec-id", Int),
-    AddSortOrder: ("sort-order", SortOrder),
-    SetDefaultSortOrder: ("sort-order-id", Int),
-    AddSnapshot: ("snapshot", Snapshot),
-    RemoveSnapshots: ("snapshot-ids", list[Long]),
-    RemoveSnapshotRef: ("ref-name", NameText),
-    SetLocation: ("location", NameText),
-    SetProperties: ("updates", _Properties),
-    RemoveProperties: ("removals", list[NameText]),
-    SetStatistics: ("statistics", StatisticsFile),
-    RemoveStatistics: ("snapshot-id", Long),
-    SetPartitionStatistics: ("partition-statistics", PartitionStatisticsFile),
-    RemovePartitionStatistics: ("snapshot-id", Long),
-    RemovePartitionSpecs: ("spec-ids", list[Int]),
-    RemoveSchemas: ("schema-ids", list[Int]),
-    AddEncryptionKey: ("encryption-key", EncryptedKey),
-    RemoveEncryptionKey: ("key-id", NameText),
+_VALUES: Final[dict[str, Any]] = {
+    "uuid": NameText,
+    "format-version": Int,
+    "schema": Schema,
+    "schema-id": Int,
+    "schema-ids": list[Int],
+    "spec": PartitionSpec,
+    "spec-id": Int,
+    "spec-ids": list[Int],
+    "sort-order": SortOrder,
+    "sort-order-id": Int,
+    "snapshot": Snapshot,
+    "snapshot-id": Long,
+    "snapshot-ids": list[Long],
+    "ref-name": NameText,
+    "location": NameText,
+    "updates": dict[NameText, ValueText],
+    "removals": list[NameText],
+    "statistics": StatisticsFile,
+    "partition-statistics": PartitionStatisticsFile,
+    "encryption-key": EncryptedKey,
+    "key-id": NameText,
+    "view-version": ViewVersion,
+    "view-version-id": Int,
+    "last-assigned-field-id": Int,
+    "last-assigned-partition-id": Int,
+    "current-schema-id": Int,
+    "default-spec-id": Int,
+    "default-sort-order-id": Int,
 }
-_SINGLE_OF_VIEWS: Final[dict[type, tuple[str, Any]]] = {
-    AssignViewUUID: ("uuid", NameText),
-    UpgradeViewFormatVersion: ("format-version", Int),
-    AddViewSchema: ("schema", Schema),
-    SetLocation: ("location", NameText),
-    SetViewProperties: ("updates", _Properties),
-    RemoveProperties: ("removals", list[NameText]),
-    AddViewVersion: ("view-version", ViewVersion),
-    SetCurrentViewVersion: ("view-version-id", Int),
-}
-_REQUIREMENTS: Final[dict[type, tuple[str, Any]]] = {
-    AssertTableUUID: ("uuid", NameText),
-    AssertLastAssignedFieldId: ("last-assigned-field-id", Int),
-    AssertCurrentSchemaId: ("current-schema-id", Int),
-    AssertLastAssignedPartitionId: ("last-assigned-partition-id", Int),
-    AssertDefaultSpecId: ("default-spec-id", Int),
-    AssertDefaultSortOrderId: ("default-sort-order-id", Int),
-}
-_REQUIREMENTS_OF_VIEWS: Final[dict[type, tuple[str, Any]]] = {AssertViewUUID: ("uuid", NameText)}
+"""The type of the value under each key. Updates and requirements with several values are written out below."""
+
+
+def _keys(tag: str, *modules: ModuleType) -> dict[type, str]:
+    """The updates or requirements of some modules, each with the key of its first value."""
+    found = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
+    named = [(kind, fields(kind)) for kind in found if is_dataclass(kind) and tag in vars(kind)]
+    keys = {kind: held[0].name.replace("_", "-") for kind, held in named if held}
+    return {kind: "ref-name" if key == "name" else key for kind, key in keys.items()}
+
+
+_UPDATES: Final = _keys("action", definitions, snapshots, table)
+_REQUIREMENTS: Final = _keys("type", table_requirements)
+_UPDATES_OF_VIEWS: Final = _keys("action", view_updates) | {SetLocation: "location", RemoveProperties: "removals"}
+_REQUIREMENTS_OF_VIEWS: Final = _keys("type", view_updates)
 
 _OWN_JSON: Final[dict[Any, tuple[Callable[[Any], Json], Callable[[Json], Any]]]] = {
     Schema: (schema_to_json, schema_from_json),
@@ -157,7 +115,7 @@ def requirements_from_json(given: Any) -> tuple[TableRequirement, ...]:
 
 def view_updates_to_json(updates: Iterable[ViewUpdate]) -> list[Json]:
     """The updates of a view as the protocol writes them."""
-    return [_single(update, update.action, "action", _SINGLE_OF_VIEWS) for update in updates]
+    return [_single(update, update.action, "action", _UPDATES_OF_VIEWS) for update in updates]
 
 
 def view_updates_from_json(given: Any) -> tuple[ViewUpdate, ...]:
@@ -181,7 +139,7 @@ def view_requirements_from_json(given: Any) -> tuple[ViewRequirement, ...]:
 def _written(update: TableUpdate) -> Json:
     if isinstance(update, SetSnapshotRef):
         return {"action": update.action, "ref-name": update.name, **msgspec.to_builtins(update.ref)}
-    written = _single(update, update.action, "action", _SINGLE)
+    written = _single(update, update.action, "action", _UPDATES)
     if isinstance(update, AddSchema) and update.last_column_id is not None:
         written["last-column-id"] = update.last_column_id
     if isinstance(update, SetStatistics):
@@ -198,14 +156,13 @@ def _requirement_to_json(requirement: TableRequirement) -> Json:
     return _single(requirement, requirement.type, "type", _REQUIREMENTS)
 
 
-def _single(value: Any, name: str, tag: str, known: Mapping[type, tuple[str, Any]]) -> Json:
-    found = known.get(type(value))
-    if found is None:
+def _single(value: Any, name: str, tag: str, known: Mapping[type, str]) -> Json:
+    key = known.get(type(value))
+    if key is None:
         raise UnsupportedFeature(f"the REST catalog protocol has no form for {type(value).__name__}")
-    key, kind = found
-    (held, *_) = (getattr(value, attribute) for attribute in value.__dataclass_fields__)
-    if kind in _OWN_JSON:
-        return {tag: name, key: _OWN_JSON[kind][0](held)}
+    held = getattr(value, fields(value)[0].name)
+    if type(held) in _OWN_JSON:
+        return {tag: name, key: _OWN_JSON[type(held)][0](held)}
     return {tag: name, key: sorted(held) if isinstance(held, frozenset) else msgspec.to_builtins(held)}
 
 
@@ -233,6 +190,11 @@ def _read(what: str, given: Any, tag: str, readers: Mapping[str, _Reader]) -> It
             raise InvalidArgument(f"{where} ({name}) lacks {error}") from error
         except (TypeError, msgspec.ValidationError, RecursionError) as error:
             raise InvalidArgument(f"{where} ({name}): {error}") from error
+
+
+def _readers(tag: str, known: Mapping[type, str]) -> dict[str, _Reader]:
+    """The reader of each update or requirement with a single value, by its name."""
+    return {getattr(kind, tag): _reader(kind, key, _VALUES[key]) for kind, key in known.items() if key in _VALUES}
 
 
 def _reader(kind: type, key: str, of: Any) -> _Reader:
@@ -263,22 +225,16 @@ def _snapshot(given: Json) -> AddSnapshot:
     return AddSnapshot(msgspec.convert(held, Snapshot))
 
 
-_TABLE_UPDATES: Final[dict[str, _Reader]] = {
-    **{kind.action: _reader(kind, key, of) for kind, (key, of) in _SINGLE.items()},  # type: ignore[attr-defined]
+_TABLE_UPDATES: Final = {
+    **_readers("action", _UPDATES),
     "add-schema": _schema,
     "add-snapshot": _snapshot,
     "set-snapshot-ref": _snapshot_ref,
 }
-_TABLE_REQUIREMENTS: Final[dict[str, _Reader]] = {
-    **{kind.type: _reader(kind, key, of) for kind, (key, of) in _REQUIREMENTS.items()},  # type: ignore[attr-defined]
+_TABLE_REQUIREMENTS: Final = {
+    **_readers("type", _REQUIREMENTS),
     "assert-create": lambda given: AssertCreate(),
     "assert-ref-snapshot-id": _ref_requirement,
 }
-_VIEW_UPDATES: Final[dict[str, _Reader]] = {
-    kind.action: _reader(kind, key, of)  # type: ignore[attr-defined]
-    for kind, (key, of) in _SINGLE_OF_VIEWS.items()
-}
-_VIEW_REQUIREMENTS: Final[dict[str, _Reader]] = {
-    kind.type: _reader(kind, key, of)  # type: ignore[attr-defined]
-    for kind, (key, of) in _REQUIREMENTS_OF_VIEWS.items()
-}
+_VIEW_UPDATES: Final = _readers("action", _UPDATES_OF_VIEWS)
+_VIEW_REQUIREMENTS: Final = _readers("type", _REQUIREMENTS_OF_VIEWS)

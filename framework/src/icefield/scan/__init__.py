@@ -1,30 +1,20 @@
 """Scans: planned in columns, read by tasks."""
 
-from icefield.scan.append_scan import IncrementalAppendScan
-from icefield.scan.changelog_scan import IncrementalChangelogScan
-from icefield.scan.changes.reading import read_changes
-from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
-from icefield.scan.columns.projection import ColumnProjection
-from icefield.scan.planning.planned_files import PlannedManifest
-from icefield.scan.reading import read_deletes, read_positions, read_tasks
-from icefield.scan.snapshot_range import SnapshotRange
-from icefield.scan.table_scan import TableScan
-from icefield.scan.tasks import FileScanTask, ScanContext
+from icefield.base.lazy_names import public_names
+from icefield.scan.append_scan import IncrementalAppendScan as IncrementalAppendScan
+from icefield.scan.changelog_scan import IncrementalChangelogScan as IncrementalChangelogScan
+from icefield.scan.changes.reading import read_changes as read_changes
+from icefield.scan.changes.tasks import ChangedFile as ChangedFile
+from icefield.scan.changes.tasks import ChangelogContext as ChangelogContext
+from icefield.scan.changes.tasks import ChangelogScanTask as ChangelogScanTask
+from icefield.scan.columns.projection import ColumnProjection as ColumnProjection
+from icefield.scan.planning.planned_files import PlannedManifest as PlannedManifest
+from icefield.scan.reading import read_deletes as read_deletes
+from icefield.scan.reading import read_positions as read_positions
+from icefield.scan.reading import read_tasks as read_tasks
+from icefield.scan.snapshot_range import SnapshotRange as SnapshotRange
+from icefield.scan.table_scan import TableScan as TableScan
+from icefield.scan.tasks import FileScanTask as FileScanTask
+from icefield.scan.tasks import ScanContext as ScanContext
 
-__all__ = [
-    "ChangedFile",
-    "ChangelogContext",
-    "ChangelogScanTask",
-    "ColumnProjection",
-    "FileScanTask",
-    "IncrementalAppendScan",
-    "IncrementalChangelogScan",
-    "PlannedManifest",
-    "ScanContext",
-    "SnapshotRange",
-    "TableScan",
-    "read_changes",
-    "read_deletes",
-    "read_positions",
-    "read_tasks",
-]
+__all__ = public_names(__name__)

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-HELD_BYTES: Final = 128 << 20
+BUFFER_BYTES: Final = 128 << 20
 """The memory limit in bytes for rows to compare; larger amounts go to temporary files."""
 
 _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")

@@ -23,7 +23,7 @@ from icefield.types import (
     TimestampType,
     parse_type,
 )
-from icefield.types.values import from_json, promote, to_json
+from icefield.types.values import promote, value_from_json, value_to_json
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def _field_to_json(field: NestedField) -> dict[str, Any]:
     for key, default in (("initial-default", field.initial_default), ("write-default", field.write_default)):
         if default is not None:
             own_fields = isinstance(field.field_type, StructType) and default == ()
-            written[key] = {} if own_fields else to_json(field.field_type, default)
+            written[key] = {} if own_fields else value_to_json(field.field_type, default)
     return written
 
 
@@ -149,8 +149,8 @@ def _default_from_json(field_type: IcebergType, value: Any, which: str, place: s
             return _struct_default(field_type, value, which)
         if isinstance(field_type, (TimestampType, TimestampNanoType)) and isinstance(value, str) and "T" not in value:
             # Written before the column was promoted from date.
-            return promote(DateType(), field_type, from_json(DateType(), value))
-        return from_json(field_type, value)
+            return promote(DateType(), field_type, value_from_json(DateType(), value))
+        return value_from_json(field_type, value)
     except InvalidArgument as error:
         raise InvalidSchema(f"{place}: {error.message}", **error.data) from None
 
@@ -160,7 +160,7 @@ def _struct_default(field_type: StructType, value: Any, which: str) -> tuple[Any
     if value == {}:
         return ()
     optional = [NestedField(field.field_id, field.name, field.field_type) for field in field_type.fields]
-    stored = from_json(StructType(*optional), value)
+    stored = value_from_json(StructType(*optional), value)
     return tuple(
         own if own is not None else getattr(field, which) for field, own in zip(field_type.fields, stored, strict=True)
     )

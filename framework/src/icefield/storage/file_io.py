@@ -12,13 +12,12 @@ Properties (of a catalog):
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from icefield.abc import (
     CommitStrategy,
@@ -49,21 +48,23 @@ from icefield.errors import (
 )
 from icefield.metadata import TableMetadata
 from icefield.plugins import Listeners, Plugins
+from icefield.storage.allowed import (
+    ALLOWED_ROOTS,
+    ALLOWED_SCHEMES,
+    canonical,
+    check_limits,
+    is_below,
+    items_of,
+    without_locations,
+)
 from icefield.storage.encrypted_files import NewFile, created, is_encrypted, key_length, key_service, opened
-from icefield.storage.local_paths import local_path
 from icefield.storage.maps import MAP, completed, joined, map_of
-from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
+from icefield.toolkit.authority import scheme_of, shown, split_location
 from icefield.toolkit.input_files import as_input_file, read_bounded
 from icefield.toolkit.options import thread_count
 
-_ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
-OWNED_ONLY: Final = "location.owned-only"
-_LISTS: Final = (_ALLOWED_SCHEMES, _ALLOWED_ROOTS, CREDENTIALS_FOR)
-_LOCAL: Final = ("", "file")
 Deletable = Callable[[Sequence[str]], Sequence[str]]
 """A function that returns the given locations without the files that must not be deleted."""
-
-_HOLDS_A_PLACE = re.compile(r"(?:^|[._-])(?:warehouse|endpoint|host)$")
 
 
 class FileIO:
@@ -98,10 +99,10 @@ class FileIO:
             (map_of(key, value) for key, value in self.properties.items() if key.startswith(MAP)),
             key=lambda pair: -len(pair[0]),
         )
-        _check_limits(self.properties)
+        check_limits(self.properties)
         self._threads = thread_count(self.properties)
-        self._schemes = _listed(self.properties.get(_ALLOWED_SCHEMES))
-        self._roots = [_canonical(root) for root in _listed(self.properties.get(_ALLOWED_ROOTS))]
+        self._schemes = items_of(self.properties.get(ALLOWED_SCHEMES))
+        self._roots = [canonical(root) for root in items_of(self.properties.get(ALLOWED_ROOTS))]
         self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -181,10 +182,10 @@ class FileIO:
         """
         opened = [self._mapped(root) for root in roots]
         listed = ",".join(opened)
-        if not opened or _listed(listed) != opened:
-            raise InvalidArgument(f"{_ALLOWED_ROOTS} cannot list {', '.join(map(repr, roots)) or 'nothing'}")
-        self.properties[_ALLOWED_ROOTS] = listed
-        self._roots = [_canonical(root) for root in opened]
+        if not opened or items_of(listed) != opened:
+            raise InvalidArgument(f"{ALLOWED_ROOTS} cannot list {', '.join(map(repr, roots)) or 'nothing'}")
+        self.properties[ALLOWED_ROOTS] = listed
+        self._roots = [canonical(root) for root in opened]
 
     def workers(self, threads: int | None = None, *, waiting: bool = False) -> int:
         """The number of threads for one operation: ``threads``, else ``io.threads``, else by the number of processors.
@@ -199,7 +200,7 @@ class FileIO:
         ``properties`` replace the properties of an earlier call and override the catalog's. The limits and the maps,
         ``location.*``, stay the catalog's. Connections are shared where the properties are the same.
         """
-        wanted = _without_locations(properties)
+        wanted = without_locations(properties)
         if wanted == self._of_the_table and set(access) == set(self.access):
             return self if base in (None, self.base) else self.relative_to(base)
         whole = {**self._origin.properties, **wanted}
@@ -217,16 +218,19 @@ class FileIO:
 
         Raises ``LocationRefused``.
         """
+        return self._resolved(location)[1]
+
+    def _resolved(self, location: str) -> tuple[str, str]:
+        """The scheme of a location to open, and the location; raises as ``resolve`` does."""
         if not location or len(location) > MAX_LOCATION_LENGTH or "\0" in location:
             raise LocationRefused(f"no usable location: {location[:200]!r}", location=location[:200])
-        mapped = self._complete(self._mapped(location))
+        scheme, mapped = self._complete(self._mapped(location))
         if has_password(mapped):  # it would be written into metadata, and shown by every SDK
             raise LocationRefused(
                 f"{location} holds a password, and locations are shown and stored: write it without, and give the "
                 "credentials by properties of the catalog; location.map.<prefix> reads a table that has such locations",
                 location=location,
             )
-        scheme = scheme_of(mapped)
         if scheme != "file":
             split_location(mapped)
         if self._schemes and scheme not in self._schemes:
@@ -234,12 +238,12 @@ class FileIO:
                 f"{shown(location)} is on the scheme '{scheme}', which location.allowed-schemes does not list",
                 location=location,
             )
-        if self._roots and not _is_below(mapped, self._roots):
+        if self._roots and not is_below(mapped, self._roots):
             said = f"{shown(location)} is below no root of location.allowed-roots"
             raise LocationRefused(said, location=location)
         if self._judge is not None and not self._judge(mapped):
             raise LocationRefused("the metadata names a file that is not of this table's own folders")  # not named
-        return mapped
+        return scheme, mapped
 
     def unmapped(self, location: str, place: str) -> str:
         """The location below ``place`` that opens the same file as ``location``, or ``location`` if there is none.
@@ -255,13 +259,13 @@ class FileIO:
 
     def _found(self, location: str) -> tuple[FileSystem, str]:
         """The file system that serves a location, and the location to open there."""
-        resolved = self.resolve(location)
-        kind = self.plugins.file_system(scheme_of(resolved))
-        access = next((each for each in self.access if resolved.startswith(each.prefix)), None)
+        scheme, resolved = self._resolved(location)
+        kind = self.plugins.file_system(scheme)
+        access = next((each for each in self.access if resolved.startswith(each.prefix)), None) if self.access else None
         system = self._systems.get((kind, access))
         if system is None:
             own = {} if access is None else access.properties()
-            system = kind({**self.properties, **_without_locations(own)})
+            system = kind({**self.properties, **without_locations(own)})
             if access is not None:
                 system.access = access
             system = self._systems.setdefault((kind, access), system)
@@ -400,11 +404,13 @@ class FileIO:
                 return target.rstrip("/")
         return location
 
-    def _complete(self, location: str) -> str:
-        if scheme_of(location, default=""):
-            return location
+    def _complete(self, location: str) -> tuple[str, str]:
+        """The scheme of a location, and the location with that scheme."""
+        if scheme := scheme_of(location, default=""):
+            return scheme, location
         if location.startswith("/"):
-            return location if self.base is None else completed(location, self.base)
+            whole = location if self.base is None else completed(location, self.base)
+            return scheme_of(whole), whole
         raise LocationRefused(
             f"{shown(location)!r} is a relative location: write an absolute one, such as file:///folder/file. (Before "
             "format version 4 metadata has no others; where it does, the property location.map.<prefix> states where "
@@ -490,52 +496,3 @@ def _encrypting(given: tuple[Any, ...], length: int) -> FileIO:
 def _renamed(info: FileInfo, location: str) -> FileInfo:
     """The information about a file, under the requested location."""
     return info if info.location == location else replace(info, location=location)
-
-
-def _check_limits(properties: Mapping[str, str]) -> None:
-    """Refuse a misspelt or an empty limit, which would allow everything."""
-    for key in properties:
-        if key.startswith("location.") and not key.startswith(MAP) and key not in (*_LISTS, OWNED_ONLY):
-            raise InvalidArgument(f"no property '{key}': there are {MAP}<prefix>, {', '.join(_LISTS)}")
-    for key, value in properties.items():
-        is_place = key.startswith("location.") or _HOLDS_A_PLACE.search(key)
-        if is_place and (has_password(value) or has_password(f"host://{value}")):
-            raise InvalidArgument(
-                f"property '{without_userinfo(key)}' holds a password in its URI, which would be shown and stored with "
-                "locations: remove it there, and give the credentials by the properties that are meant for them"
-            )
-    for key in _LISTS:
-        if key in properties and not _listed(properties[key]):
-            raise InvalidArgument(f"{key} lists nothing, so that nothing could be opened; remove it to allow all")
-    for key, value in properties.items():
-        if key.startswith(MAP) and scheme_of(value) != "file" and not value.endswith(":"):
-            split_location(value)
-    for location in _listed(properties.get(CREDENTIALS_FOR)):
-        if scheme_of(location, default="") in _LOCAL or not split_location(location).authority:
-            raise InvalidArgument(f"{CREDENTIALS_FOR} lists locations with a scheme and an authority, not {location}")
-
-
-def _without_locations(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties without ``location.*``, for which the catalog's values stay in force."""
-    return {key: value for key, value in properties.items() if not key.startswith("location.")}
-
-
-def _listed(string: str | None) -> list[str]:
-    return [part.strip() for part in (string or "").split(",") if part.strip()]
-
-
-def _canonical(location: str) -> tuple[str, str, str]:
-    """Scheme, authority and path of a location, as its store takes them, the path with a slash at its end.
-
-    On local disks ``..`` and links are followed. Other stores know names only: ``a//b`` is not ``a/b`` there, and
-    paths with ``.`` or ``..`` between slashes were refused.
-    """
-    if scheme_of(location) == "file":
-        return "file", "", f"{os.path.realpath(local_path(location)).rstrip('/')}/"
-    scheme, authority, path = split_location(location)
-    return scheme, authority, f"/{path}".rstrip("/") + "/"
-
-
-def _is_below(location: str, roots: Iterable[tuple[str, str, str]]) -> bool:
-    scheme, authority, path = _canonical(location)
-    return any((scheme, authority) == root[:2] and path.startswith(root[2]) for root in roots)

@@ -24,7 +24,8 @@ from icefield.errors import (
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import metadata_folder
 from icefield.metadata.property_checks import callers_level
-from icefield.storage.file_io import OWNED_ONLY, FileIO
+from icefield.storage.allowed import OWNED_ONLY
+from icefield.storage.file_io import FileIO
 from icefield.storage.local_paths import local_path
 from icefield.storage.locations import LocationProvider
 from icefield.toolkit.table_folders import (

@@ -7,210 +7,129 @@ from typing import TYPE_CHECKING
 from icefield.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from icefield.base.concurrency import LruCache, lazy, map_ahead, read_ahead, reset_after_fork
-    from icefield.base.deprecation import deprecated, deprecation
-    from icefield.base.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
-    from icefield.base.notebooks import html_of, short_repr
-    from icefield.base.secrets import (
-        HIDDEN,
-        credentials_in,
-        holds_credential,
-        scrub,
-        without_credentials,
-        without_userinfo,
-    )
-    from icefield.base.spelling import was_meant
-    from icefield.base.structs import decodable
-    from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
-    from icefield.metadata.metrics import Metrics, MetricsCollector
-    from icefield.metadata.property_checks import callers_level
-    from icefield.partitioning.transforms import parse_transform
-    from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
-    from icefield.toolkit.answers import LimitedStream, answer_limit, located, refusal_in, unquoted_etag
-    from icefield.toolkit.arrow_forms import as_form, conform
-    from icefield.toolkit.authority import (
-        Endpoint,
-        Host,
-        LocationParts,
-        authorities_named,
-        credentials_refused,
-        endpoint_of,
-        split_host,
-        split_location,
-    )
-    from icefield.toolkit.batches import POSITION, all_skipped, bare_batch, bounded, row_range, with_positions
-    from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_blocks
-    from icefield.toolkit.damage import reporting_damage
-    from icefield.toolkit.filters import parts_that_may_match, translate_filter
-    from icefield.toolkit.from_catalogs import checked_names, checked_pointer, checked_properties
-    from icefield.toolkit.fsspec_file_system import FsspecFileSystem
-    from icefield.toolkit.input_files import ArrowInput, BytesInput, as_input_file
-    from icefield.toolkit.json_forms import filter_to_json, metrics_from_json, metrics_to_json
-    from icefield.toolkit.log_redaction import without_debug_log
-    from icefield.toolkit.metastore_strategy import MetastoreStrategy, OutcomeUnknown
-    from icefield.toolkit.metastore_views import MetastoreViews
-    from icefield.toolkit.multipart_output import PartedOutput
-    from icefield.toolkit.options import is_true, whole_number
-    from icefield.toolkit.publishing import delete_quietly, publish_by_create, publish_by_rename, read_whole
-    from icefield.toolkit.ranged_input import FetchedRange, RangedInput
-    from icefield.toolkit.retries import Backoff, RetryLimits, persist, together
-    from icefield.toolkit.rows import Conversions, from_rows, to_rows
-    from icefield.toolkit.shared_clients import SharedClients, close_with
-    from icefield.toolkit.table_folders import folder_end
-    from icefield.toolkit.versioned_strategy import Top, VersionedStrategy, is_tombstone, pointer_version
-    from icefield.types.arrow.maps import last_of_each_key
-    from icefield.types.arrow.nested import (
-        list_parts,
-        retype,
-        struct_array,
-        times_as_numbers,
-        validate_full,
-        validity_buffer,
-    )
-    from icefield.types.arrow.prune import prune_array, prune_batch
-    from icefield.types.arrow.types import (
-        DOC_KEY,
-        FIELD_ID_KEY,
-        TYPE_KEY,
-        VARIANT_ARROW,
-        child_fields,
-        field_id,
-        from_arrow_type,
-        to_arrow_field,
-        to_arrow_type,
-        with_dictionaries,
-        with_field_id,
-    )
-    from icefield.types.values import decimal_from_unscaled, from_arrow_scalar
-    from icefield.types.values import from_bytes as value_from_bytes
-    from icefield.types.values import to_json as value_to_json
-    from icefield.types.values.distinct import distinct
-    from icefield.types.values.variant import variant_names, variant_to_python
+    from icefield.base.concurrency import LruCache as LruCache
+    from icefield.base.concurrency import lazy as lazy
+    from icefield.base.concurrency import map_ahead as map_ahead
+    from icefield.base.concurrency import read_ahead as read_ahead
+    from icefield.base.concurrency import reset_after_fork as reset_after_fork
+    from icefield.base.deprecation import deprecated as deprecated
+    from icefield.base.deprecation import deprecation as deprecation
+    from icefield.base.limits import MAX_LOCATION_LENGTH as MAX_LOCATION_LENGTH
+    from icefield.base.limits import MAX_NAME_LENGTH as MAX_NAME_LENGTH
+    from icefield.base.limits import MAX_NAMESPACE_VALUE_LENGTH as MAX_NAMESPACE_VALUE_LENGTH
+    from icefield.base.notebooks import html_of as html_of
+    from icefield.base.notebooks import short_repr as short_repr
+    from icefield.base.secrets import HIDDEN as HIDDEN
+    from icefield.base.secrets import credentials_in as credentials_in
+    from icefield.base.secrets import holds_credential as holds_credential
+    from icefield.base.secrets import scrub as scrub
+    from icefield.base.secrets import without_credentials as without_credentials
+    from icefield.base.secrets import without_userinfo as without_userinfo
+    from icefield.base.spelling import was_meant as was_meant
+    from icefield.base.structs import decodable as decodable
+    from icefield.metadata.file_names import file_system_metadata_name as file_system_metadata_name
+    from icefield.metadata.file_names import temporary_metadata_name as temporary_metadata_name
+    from icefield.metadata.file_names import version_of as version_of
+    from icefield.metadata.metrics import Metrics as Metrics
+    from icefield.metadata.metrics import MetricsCollector as MetricsCollector
+    from icefield.metadata.property_checks import callers_level as callers_level
+    from icefield.partitioning.transforms import parse_transform as parse_transform
+    from icefield.schema import schema_from_arrow as schema_from_arrow
+    from icefield.schema import schema_from_json as schema_from_json
+    from icefield.schema import schema_to_arrow as schema_to_arrow
+    from icefield.schema import schema_to_json as schema_to_json
+    from icefield.toolkit.answers import LimitedStream as LimitedStream
+    from icefield.toolkit.answers import answer_limit as answer_limit
+    from icefield.toolkit.answers import located as located
+    from icefield.toolkit.answers import refusal_in as refusal_in
+    from icefield.toolkit.answers import unquoted_etag as unquoted_etag
+    from icefield.toolkit.arrow_forms import as_form as as_form
+    from icefield.toolkit.arrow_forms import conform as conform
+    from icefield.toolkit.authority import Endpoint as Endpoint
+    from icefield.toolkit.authority import Host as Host
+    from icefield.toolkit.authority import LocationParts as LocationParts
+    from icefield.toolkit.authority import authorities_named as authorities_named
+    from icefield.toolkit.authority import credentials_refused as credentials_refused
+    from icefield.toolkit.authority import endpoint_of as endpoint_of
+    from icefield.toolkit.authority import split_host as split_host
+    from icefield.toolkit.authority import split_location as split_location
+    from icefield.toolkit.batches import POSITION as POSITION
+    from icefield.toolkit.batches import all_skipped as all_skipped
+    from icefield.toolkit.batches import bare_batch as bare_batch
+    from icefield.toolkit.batches import bounded as bounded
+    from icefield.toolkit.batches import row_range as row_range
+    from icefield.toolkit.batches import with_positions as with_positions
+    from icefield.toolkit.blocks import Block as Block
+    from icefield.toolkit.blocks import BlockReader as BlockReader
+    from icefield.toolkit.blocks import starts_inside as starts_inside
+    from icefield.toolkit.blocks import virtual_blocks as virtual_blocks
+    from icefield.toolkit.damage import reporting_damage as reporting_damage
+    from icefield.toolkit.filters import parts_that_may_match as parts_that_may_match
+    from icefield.toolkit.filters import translate_filter as translate_filter
+    from icefield.toolkit.from_catalogs import checked_names as checked_names
+    from icefield.toolkit.from_catalogs import checked_pointer as checked_pointer
+    from icefield.toolkit.from_catalogs import checked_properties as checked_properties
+    from icefield.toolkit.fsspec_file_system import FsspecFileSystem as FsspecFileSystem
+    from icefield.toolkit.input_files import ArrowInput as ArrowInput
+    from icefield.toolkit.input_files import BytesInput as BytesInput
+    from icefield.toolkit.input_files import as_input_file as as_input_file
+    from icefield.toolkit.json_forms import filter_to_json as filter_to_json
+    from icefield.toolkit.json_forms import metrics_from_json as metrics_from_json
+    from icefield.toolkit.json_forms import metrics_to_json as metrics_to_json
+    from icefield.toolkit.log_redaction import without_debug_log as without_debug_log
+    from icefield.toolkit.metastore_strategy import MetastoreStrategy as MetastoreStrategy
+    from icefield.toolkit.metastore_strategy import OutcomeUnknown as OutcomeUnknown
+    from icefield.toolkit.metastore_views import MetastoreViews as MetastoreViews
+    from icefield.toolkit.multipart_output import PartedOutput as PartedOutput
+    from icefield.toolkit.options import is_true as is_true
+    from icefield.toolkit.options import whole_number as whole_number
+    from icefield.toolkit.publishing import delete_quietly as delete_quietly
+    from icefield.toolkit.publishing import publish_by_create as publish_by_create
+    from icefield.toolkit.publishing import publish_by_rename as publish_by_rename
+    from icefield.toolkit.publishing import read_whole as read_whole
+    from icefield.toolkit.ranged_input import FetchedRange as FetchedRange
+    from icefield.toolkit.ranged_input import RangedInput as RangedInput
+    from icefield.toolkit.retries import Backoff as Backoff
+    from icefield.toolkit.retries import RetryLimits as RetryLimits
+    from icefield.toolkit.retries import persist as persist
+    from icefield.toolkit.retries import together as together
+    from icefield.toolkit.rows import Conversions as Conversions
+    from icefield.toolkit.rows import from_rows as from_rows
+    from icefield.toolkit.rows import to_rows as to_rows
+    from icefield.toolkit.shared_clients import SharedClients as SharedClients
+    from icefield.toolkit.shared_clients import close_with as close_with
+    from icefield.toolkit.table_folders import folder_end as folder_end
+    from icefield.toolkit.versioned_strategy import Top as Top
+    from icefield.toolkit.versioned_strategy import VersionedStrategy as VersionedStrategy
+    from icefield.toolkit.versioned_strategy import is_tombstone as is_tombstone
+    from icefield.toolkit.versioned_strategy import pointer_version as pointer_version
+    from icefield.types.arrow.maps import last_of_each_key as last_of_each_key
+    from icefield.types.arrow.nested import list_parts as list_parts
+    from icefield.types.arrow.nested import retype as retype
+    from icefield.types.arrow.nested import struct_array as struct_array
+    from icefield.types.arrow.nested import times_as_numbers as times_as_numbers
+    from icefield.types.arrow.nested import validate_full as validate_full
+    from icefield.types.arrow.nested import validity_buffer as validity_buffer
+    from icefield.types.arrow.prune import prune_array as prune_array
+    from icefield.types.arrow.prune import prune_batch as prune_batch
+    from icefield.types.arrow.types import DOC_KEY as DOC_KEY
+    from icefield.types.arrow.types import FIELD_ID_KEY as FIELD_ID_KEY
+    from icefield.types.arrow.types import TYPE_KEY as TYPE_KEY
+    from icefield.types.arrow.types import VARIANT_ARROW as VARIANT_ARROW
+    from icefield.types.arrow.types import child_fields as child_fields
+    from icefield.types.arrow.types import field_id as field_id
+    from icefield.types.arrow.types import from_arrow_type as from_arrow_type
+    from icefield.types.arrow.types import to_arrow_field as to_arrow_field
+    from icefield.types.arrow.types import to_arrow_type as to_arrow_type
+    from icefield.types.arrow.types import with_dictionaries as with_dictionaries
+    from icefield.types.arrow.types import with_field_id as with_field_id
+    from icefield.types.values import decimal_from_unscaled as decimal_from_unscaled
+    from icefield.types.values import from_arrow_scalar as from_arrow_scalar
+    from icefield.types.values import value_from_bytes as value_from_bytes
+    from icefield.types.values import value_to_json as value_to_json
+    from icefield.types.values.distinct import distinct as distinct
+    from icefield.types.values.variant import variant_names as variant_names
+    from icefield.types.values.variant import variant_to_python as variant_to_python
 
 __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "DOC_KEY",
-    "FIELD_ID_KEY",
-    "HIDDEN",
-    "MAX_LOCATION_LENGTH",
-    "MAX_NAMESPACE_VALUE_LENGTH",
-    "MAX_NAME_LENGTH",
-    "POSITION",
-    "TYPE_KEY",
-    "VARIANT_ARROW",
-    "ArrowInput",
-    "Backoff",
-    "Block",
-    "BlockReader",
-    "BytesInput",
-    "Conversions",
-    "Endpoint",
-    "FetchedRange",
-    "FsspecFileSystem",
-    "Host",
-    "LimitedStream",
-    "LocationParts",
-    "LruCache",
-    "MetastoreStrategy",
-    "MetastoreViews",
-    "Metrics",
-    "MetricsCollector",
-    "OutcomeUnknown",
-    "PartedOutput",
-    "RangedInput",
-    "RetryLimits",
-    "SharedClients",
-    "Top",
-    "VersionedStrategy",
-    "all_skipped",
-    "answer_limit",
-    "as_form",
-    "as_input_file",
-    "authorities_named",
-    "bare_batch",
-    "bounded",
-    "callers_level",
-    "checked_names",
-    "checked_pointer",
-    "checked_properties",
-    "child_fields",
-    "close_with",
-    "conform",
-    "credentials_in",
-    "credentials_refused",
-    "decimal_from_unscaled",
-    "decodable",
-    "delete_quietly",
-    "deprecated",
-    "deprecation",
-    "distinct",
-    "endpoint_of",
-    "field_id",
-    "file_system_metadata_name",
-    "filter_to_json",
-    "folder_end",
-    "from_arrow_scalar",
-    "from_arrow_type",
-    "from_rows",
-    "holds_credential",
-    "html_of",
-    "is_tombstone",
-    "is_true",
-    "last_of_each_key",
-    "lazy",
-    "list_parts",
-    "located",
-    "map_ahead",
-    "metrics_from_json",
-    "metrics_to_json",
-    "parse_transform",
-    "parts_that_may_match",
-    "persist",
-    "pointer_version",
-    "prune_array",
-    "prune_batch",
-    "publish_by_create",
-    "publish_by_rename",
-    "read_ahead",
-    "read_whole",
-    "refusal_in",
-    "reporting_damage",
-    "reset_after_fork",
-    "retype",
-    "row_range",
-    "schema_from_arrow",
-    "schema_from_json",
-    "schema_to_arrow",
-    "schema_to_json",
-    "scrub",
-    "short_repr",
-    "split_host",
-    "split_location",
-    "starts_inside",
-    "struct_array",
-    "temporary_metadata_name",
-    "times_as_numbers",
-    "to_arrow_field",
-    "to_arrow_type",
-    "to_rows",
-    "together",
-    "translate_filter",
-    "unquoted_etag",
-    "validate_full",
-    "validity_buffer",
-    "value_from_bytes",
-    "value_to_json",
-    "variant_names",
-    "variant_to_python",
-    "version_of",
-    "virtual_blocks",
-    "was_meant",
-    "whole_number",
-    "with_dictionaries",
-    "with_field_id",
-    "with_positions",
-    "without_credentials",
-    "without_debug_log",
-    "without_userinfo",
-]
+__all__ = __dir__()

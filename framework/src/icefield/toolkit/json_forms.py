@@ -11,7 +11,13 @@ from icefield.metadata.metrics import Metrics
 from icefield.schema import Schema
 from icefield.toolkit.filters import translate_filter
 from icefield.types import GeographyType, GeometryType, IcebergType
-from icefield.types.values import from_bytes, geo_point_from_bytes, geo_point_to_bytes, to_bytes, to_json
+from icefield.types.values import (
+    geo_point_from_bytes,
+    geo_point_to_bytes,
+    value_from_bytes,
+    value_to_bytes,
+    value_to_json,
+)
 
 _NAMES: Final = {
     Op.IS_NULL: "is-null",
@@ -48,9 +54,9 @@ def filter_to_json(expression: BooleanExpression, *, values: bool = True) -> Any
         kind = predicate.field.field_type
         made: dict[str, Any] = {"type": _NAMES[predicate.op], "term": ".".join(predicate.path)}
         if predicate.op in _SETS:
-            made["values"] = [to_json(kind, value) for value in predicate.value] if values else [f"({kind})"]
+            made["values"] = [value_to_json(kind, value) for value in predicate.value] if values else [f"({kind})"]
         elif predicate.op not in _UNARY:
-            made["value"] = to_json(kind, predicate.value) if values else f"({kind})"
+            made["value"] = value_to_json(kind, predicate.value) if values else f"({kind})"
         return made
 
     return translate_filter(expression, leaf, lambda parts: _joined("and", parts), lambda parts: _joined("or", parts))
@@ -101,8 +107,10 @@ def _count(value: Any) -> int:
 
 def _to_bytes(kind: IcebergType, bound: Any) -> bytes:
     # The bounds of shapes are corners of their box.
-    return geo_point_to_bytes(bound) if isinstance(kind, GeometryType | GeographyType) else to_bytes(kind, bound)
+    return geo_point_to_bytes(bound) if isinstance(kind, GeometryType | GeographyType) else value_to_bytes(kind, bound)
 
 
 def _from_bytes(kind: IcebergType, data: bytes) -> Any:
-    return geo_point_from_bytes(data) if isinstance(kind, GeometryType | GeographyType) else from_bytes(kind, data)
+    return (
+        geo_point_from_bytes(data) if isinstance(kind, GeometryType | GeographyType) else value_from_bytes(kind, data)
+    )

@@ -25,7 +25,7 @@ _UUID_AT_THE_START: Final = re.compile(
     rb'\s*\{\s*"format-version"\s*:\s*[0-9]+\s*,\s*"table-uuid"\s*:\s*"([0-9A-Fa-f-]{36})"\s*,'
 )
 _SLASHES: Final = re.compile("//+")
-NOTE: Final = ".icefield-elsewhere.json"
+FOLDER_NOTE: Final = ".icefield-elsewhere.json"
 _DATA_PATHS: Final = (WRITE_DATA_PATH.name, OBJECT_STORAGE_PATH.name, FOLDER_STORAGE_PATH.name)
 TABLE_FOLDERS: Final = ("data", METADATA_FOLDER)
 _MOST_READ: Final = 64
@@ -125,7 +125,7 @@ def folders_to_note(metadata: TableMetadata) -> list[str]:
 def folders_noted(system: FileSystem, folder: str) -> list[tuple[str, str | None]]:
     """The metadata folders of tables that have files in a folder, each with the table's uuid: see ``note_folder``."""
     try:
-        noted = msgspec.json.decode(read_whole(system, f"{folder}/{NOTE}"), type=list[tuple[str, str | None]])
+        noted = msgspec.json.decode(read_whole(system, f"{folder}/{FOLDER_NOTE}"), type=list[tuple[str, str | None]])
         return noted[:_MOST_READ]
     except (FileMissing, InvalidMetadata, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
@@ -162,7 +162,7 @@ def note_names(system: FileSystem, folder: str, uuid: str | None, *, several: bo
 
 
 def _put_note(system: FileSystem, folder: str, noted: list[tuple[str, str | None]]) -> None:
-    system.put(f"{folder}/{NOTE}", msgspec.json.encode(noted[-_MOST_READ:]), PutMode.OVERWRITE)
+    system.put(f"{folder}/{FOLDER_NOTE}", msgspec.json.encode(noted[-_MOST_READ:]), PutMode.OVERWRITE)
 
 
 def folder_end(folder: str) -> str:

@@ -195,7 +195,8 @@ def _client(options: ClientOptions, _process: int) -> tuple[Any, str]:
     """A client for all tables of one service, and the source of its credentials."""
     # Creating a client takes 0.2 s of processor time, since botocore reads megabytes of JSON. Threads can share a
     # client, but forked processes cannot.
-    config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+    retries = {"mode": "standard", "total_max_attempts": options.retries + 1}
+    config = Config(connect_timeout=options.connect_seconds, read_timeout=options.seconds, retries=retries)
     try:
         with without_debug_log("botocore"):
             session = _session(options)

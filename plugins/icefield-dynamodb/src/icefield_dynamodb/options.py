@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icefield.errors import InvalidArgument
+from icefield.toolkit import whole_number
 
 _MAX_MS = 24 * 60 * 60 * 1000
 
@@ -60,10 +61,16 @@ class ClientOptions:
     access_key: str | None
     secret_key: str | None
     token: str | None
+    connect_seconds: int
+    seconds: int
+    retries: int
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> ClientOptions:
-        """Read the properties ``dynamodb.*``, else those for every AWS client, ``client.*``."""
+        """Read the properties ``dynamodb.*``, else ``client.*``, those for every AWS client.
+
+        Raises ``InvalidArgument``.
+        """
 
         def first(*names: str) -> str | None:
             return next((properties[name] for name in names if properties.get(name)), None)
@@ -75,6 +82,9 @@ class ClientOptions:
             first("dynamodb.access-key-id", "client.access-key-id"),
             first("dynamodb.secret-access-key", "client.secret-access-key"),
             first("dynamodb.session-token", "client.session-token"),
+            whole_number(properties, "dynamodb.connect-timeout", 5, 1),
+            whole_number(properties, "dynamodb.request-timeout", 10, 1),
+            whole_number(properties, "dynamodb.max-retries", 3, 0),
         )
 
     def __repr__(self) -> str:

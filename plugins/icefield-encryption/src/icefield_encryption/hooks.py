@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from icefield import Provider, TableService, hookimpl
+from icefield_maintenance import HealthRules
 
 if TYPE_CHECKING:
     from icefield_cli import Command
-    from icefield_maintenance import HealthRules
 
 _JAVA = "org.apache.iceberg"
 
@@ -67,6 +67,4 @@ def icefield_commands() -> Sequence[Command]:
 @hookimpl(optionalhook=True)
 def icefield_health_rules() -> Sequence[HealthRules]:
     """Provide the rules of encrypted tables."""
-    from icefield_maintenance import HealthRules
-
     return [HealthRules("encryption", "icefield_encryption.health_rules:RULES")]

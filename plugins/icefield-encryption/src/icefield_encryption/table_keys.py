@@ -85,7 +85,7 @@ class TableKeys:
 
         Sets the format version to 3. No plain file can be reached afterwards, and the plain files are deleted. Raises
         ``UnsupportedFeature``, and changes nothing, for a table with tags or other branches than ``main``, whose
-        snapshots would keep plain files. Needs icefield-maintenance.
+        snapshots would keep plain files.
         """
         table = self._table
         others = sorted(table.metadata.refs.keys() - {"main"})
@@ -103,7 +103,7 @@ class TableKeys:
     def rewrite(self) -> EncryptionStatus:
         """Write all rows of ``main`` anew, with new keys, and expire the snapshots before; old files are deleted.
 
-        Needs icefield-maintenance. Branches and tags keep their snapshots; ``status`` counts their files too.
+        Branches and tags keep their snapshots; ``status`` counts their files too.
         """
         table = self._table
         if table.metadata.current_snapshot() is not None:

@@ -48,7 +48,7 @@ def icefield_health_rules() -> Sequence[HealthRules]:
     return [
         HealthRules("metadata", f"{_CHECKS}.metadata_checks:RULES"),
         HealthRules("manifests", f"{_CHECKS}.manifest_checks:RULES"),
-        HealthRules("entries", f"{_CHECKS}.entry_checks:RULES"),
+        HealthRules("entries", f"{_CHECKS}.live_checks:RULES"),
         HealthRules("files", f"{_CHECKS}.file_checks:RULES"),
         HealthRules("rows", f"{_CHECKS}.row_checks:RULES"),
         HealthRules("maintenance", f"{_CHECKS}.maintenance_checks:RULES"),

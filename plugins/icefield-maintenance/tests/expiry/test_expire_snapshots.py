@@ -21,6 +21,7 @@ from tables import (
     around,
     ids,
     live_files,
+    manifests,
     meddled,
     memory_catalog,
     new_table,
@@ -377,3 +378,39 @@ def test_an_empty_table_has_nothing_to_expire() -> None:
     assert table.maintenance.expire_snapshots(ALL).files == 0
     assert table.metadata_location == version
     assert live_files(table)
+
+
+def test_no_manifest_is_read_when_every_file_of_the_expired_snapshots_lives_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = new_table(**{"commit.manifest.min-count-to-merge": "3"})
+    for number in range(7):
+        table.append(rows([number]))
+    table.maintenance.rewrite_manifests()
+    before = stored_files(table)
+    opened = reads(monkeypatch)
+    done = table.maintenance.expire_snapshots(2**60)
+    monkeypatch.undo()
+    assert len(done.snapshot_ids) == 7
+    assert done.manifests > 5
+    assert (done.data_files, len(before - stored_files(table))) == (0, done.files)
+    assert not [location for location in opened if location.endswith("-m0.avro")]
+    assert ids(table) == [*range(7)]
+
+
+def test_of_a_step_that_deletes_only_the_manifests_that_it_replaced_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = new_table(**UNMERGED)
+    for number in range(7):
+        table.append(rows([number]))
+    names = [manifest.manifest_path for manifest in manifests(table)]
+    table.delete("id = 2")
+    table.maintenance.rewrite_manifests()
+    gone = table.snapshots()[:-1]
+    expected = files_of(table, gone) - files_of(table, table.snapshots()[-1:])
+    opened = reads(monkeypatch)
+    planned = table.maintenance.expire_snapshots(2**60, dry_run=True)
+    monkeypatch.undo()
+    assert set(planned.locations().read_all()["location"].to_pylist()) == expected
+    assert planned.data_files == 1
+    assert len(names) == 7
+    assert len(set(names) & set(opened)) == 1

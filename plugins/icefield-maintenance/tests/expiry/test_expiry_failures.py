@@ -152,3 +152,25 @@ def test_an_interrupted_run_by_id_is_finished_under_the_same_id(monkeypatch: pyt
     assert orphans(table) == set()
     with pytest.raises(NoSuchSnapshot, match=f"no snapshot {first}"):
         table.maintenance.expire_snapshots(snapshot_ids=[first])
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_expiry_reads_few_earlier_versions(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest of sixteen, which shows whether a snapshot has expired since, and then those back to that expiry."""
+    table = appended(20)
+    for _ in range(runs - 1):
+        table.maintenance.expire_snapshots(ALL)
+        table.append(rows([7]))
+    read: list[str] = []
+    inner = MemoryFileSystem.open_input
+
+    def noted(self: MemoryFileSystem, location: str) -> Any:
+        if location.endswith(".metadata.json"):
+            read.append(location)
+        return inner(self, location)
+
+    monkeypatch.setattr(MemoryFileSystem, "open_input", noted)
+    before = table.metadata_location
+    assert table.maintenance.expire_snapshots(ALL).manifest_lists == (19 if runs == 1 else 1)
+    assert len({*read} - {before, table.metadata_location}) == (1 if runs == 1 else 3)
+    assert orphans(table) == set()

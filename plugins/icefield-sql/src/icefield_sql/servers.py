@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from icefield.errors import InvalidArgument, StorageError
-from icefield.toolkit import is_true, scrub, without_credentials
-from sqlalchemy import URL, Connection, CursorResult, Engine, create_engine, inspect, make_url, text
+from icefield.toolkit import is_true, scrub, whole_number, without_credentials
+from sqlalchemy import URL, Connection, CursorResult, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
@@ -47,7 +48,7 @@ class ServerEngine(SqlEngine):
     """A server, with a pool of connections."""
 
     def __init__(self, catalog: str, uri: str, properties: Mapping[str, str]) -> None:
-        """The properties ``echo`` and ``pool_pre_ping`` count. Raises ``InvalidArgument`` without a part of ``uri``."""
+        """Read ``echo``, ``pool_pre_ping`` and the time-outs. Raises ``InvalidArgument`` without a part of ``uri``."""
         url = _url(catalog, uri)
         self.engine = _engine(catalog, url, properties)
         self._properties = properties
@@ -90,10 +91,41 @@ class ServerEngine(SqlEngine):
 
 
 def _engine(catalog: str, url: URL, properties: Mapping[str, str]) -> Engine:
-    options = {"echo": is_true(properties, "echo", False), "pool_pre_ping": is_true(properties, "pool_pre_ping", True)}
+    seconds = whole_number(properties, "sql.request-timeout", 60, 1)
+    options: dict[str, Any] = {
+        "echo": is_true(properties, "echo", False),
+        "pool_pre_ping": is_true(properties, "pool_pre_ping", True),
+    }
+    with_psycopg = url.drivername == "postgresql+psycopg"
+    if with_psycopg and "connect_timeout" not in url.query:
+        options["connect_args"] = {"connect_timeout": whole_number(properties, "sql.connect-timeout", 10, 1)}
     with suppress(ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError):
-        return create_engine(url, **options)
+        engine = create_engine(url, **options)
+        if with_psycopg:
+            # First of all listeners, as SQLAlchemy's own sends the first queries.
+            event.listen(engine, "connect", lambda connection, record: _limit_waits(connection, seconds), insert=True)
+        return engine
     raise unusable(catalog)
+
+
+def _limit_waits(connection: Any, seconds: float) -> None:
+    """Let a connection of psycopg break when the server is silent for these seconds.
+
+    Every request of psycopg waits by this method. libpq has no time-out for a server that takes a request and never
+    answers.
+    """
+    wait = connection.wait
+
+    def wait_in_time(generator: Any, *arguments: Any, **keywords: Any) -> Any:
+        began = time.monotonic()
+        try:
+            return wait(generator, *arguments, **{"timeout": seconds, **keywords})
+        except connection.OperationalError:
+            if time.monotonic() - began >= seconds:
+                connection.close()  # the answer may still come, and would be taken for the next one's
+            raise
+
+    connection.wait = wait_in_time
 
 
 def _url(catalog: str, uri: str) -> URL:

@@ -12,8 +12,7 @@ from avro_files import uncompressed
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Table
 from icefield.errors import IcefieldError
-from icefield.manifest.manifest_list import MANIFEST_LISTS
-from icefield.manifest.reader import MANIFESTS
+from icefield.manifest import clear_caches
 from tables import SCHEMA, manifests, new_table
 
 TABLES = (
@@ -39,17 +38,12 @@ def table() -> Table:
     for location in locations(made):
         data, changed = MemoryFileSystem.files[location]
         MemoryFileSystem.files[location] = uncompressed(data), changed
-    forget()
+    clear_caches()
     return made
 
 
 def locations(made: Table) -> dict[str, str]:
     return {made.current_snapshot().manifest_list: "list", manifests(made)[0].manifest_path: "manifest"}
-
-
-def forget() -> None:
-    MANIFESTS.clear()
-    MANIFEST_LISTS.clear()
 
 
 def roads(made: Table) -> dict[str, Callable[[], Any]]:
@@ -80,7 +74,7 @@ def test_every_road_over_a_damaged_string_gives_rows_or_an_error_with_the_locati
         spot = [found.start() for found in re.finditer(TEXTS, data)][number]
         MemoryFileSystem.files[location] = data[: spot + 1] + b"\xff" + data[spot + 2 :], changed
         for name, road in roads(made).items():
-            forget()
+            clear_caches()
             try:
                 result = road()
                 if isinstance(result, pa.Table):
@@ -96,7 +90,7 @@ def test_a_bound_that_is_no_value_of_its_type_is_shown_as_unknown() -> None:
     (location,) = [location for location, found in locations(made).items() if found == "list"]
     data, changed = MemoryFileSystem.files[location]
     MemoryFileSystem.files[location] = data.replace(b"\x08qqqq", b"\x08q\xffqq"), changed
-    forget()
+    clear_caches()
     for inspected in (made.inspect.manifests(), made.inspect.all_manifests()):
         ((summary,),) = inspected["partition_summaries"].to_pylist()
         assert (summary["lower_bound"], summary["upper_bound"]) == (None, "zzzz")

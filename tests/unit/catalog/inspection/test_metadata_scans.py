@@ -235,6 +235,7 @@ def test_a_stream_comes_in_pieces_of_bounded_size(monkeypatch):
         made.append(rows([number], f"k{number}"))
     whole = made.inspect.files()
     monkeypatch.setattr(pieces, "PIECE_BYTES", 1)
+    monkeypatch.setattr(pieces, "_WIDE_ROWS", 1)
     monkeypatch.setattr(pieces, "_LEAST_ROWS", 1)
     with made.inspect.scan("files").to_arrow_batch_reader() as stream:
         batches = list(stream)
@@ -247,6 +248,7 @@ def test_a_large_manifest_comes_in_several_batches(monkeypatch):
     made.append(rows(range(9)))
     whole = made.inspect.entries().combine_chunks()
     monkeypatch.setattr(pieces, "PIECE_BYTES", 1)
+    monkeypatch.setattr(pieces, "_WIDE_ROWS", 1)
     monkeypatch.setattr(pieces, "_LEAST_ROWS", 4)
     batches = list(made.inspect.scan("entries").to_arrow_batch_reader())
     assert [batch.num_rows for batch in batches] == [4, 4, 1]

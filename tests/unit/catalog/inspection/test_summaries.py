@@ -11,7 +11,7 @@ import pytest
 from icefield.catalog.inspection.manifests import _shown
 from icefield.partitioning.transforms import parse_transform
 from icefield.types import NestedField, parse_type
-from icefield.types.values import from_bytes, to_bytes
+from icefield.types.values import value_from_bytes, value_to_bytes
 
 DAYS = [0, 1, 19_000, -1, -719_162, 2_932_896]
 FAR_DAYS = [0, 2_932_897]
@@ -47,7 +47,7 @@ FAR_DAYS = [0, 2_932_897]
 def test_a_bound_is_shown_as_its_transform_shows_it(source: str, transform: str, values: list[Any]) -> None:
     made = parse_transform(transform)
     kind = made.result_type(parse_type(source))
-    encoded = [None, *(to_bytes(kind, value) for value in values)]
+    encoded = [None, *(value_to_bytes(kind, value) for value in values)]
     found = _shown(pa.array(encoded, pa.binary()), NestedField(1000, "p", kind), made)
-    expected = [None if one is None else made.to_display(kind, from_bytes(kind, one)) for one in encoded]
+    expected = [None if one is None else made.to_display(kind, value_from_bytes(kind, one)) for one in encoded]
     assert found.to_pylist() == expected

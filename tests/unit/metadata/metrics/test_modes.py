@@ -38,7 +38,7 @@ from icefield.types import (
     StructType,
     UUIDType,
 )
-from icefield.types.values import GeoPoint, from_bytes, geo_point_from_bytes
+from icefield.types.values import GeoPoint, geo_point_from_bytes, value_from_bytes
 from pyiceberg.utils.truncate import truncate_upper_bound_text_string
 from vectors import VECTORS
 
@@ -64,7 +64,7 @@ def bounded(value: Any, field_id: int, mode: str = "truncate(16)") -> tuple[Any,
         SCHEMA,
     )
     return tuple(
-        from_bytes(kind, bounds[field_id]) if field_id in bounds else None
+        value_from_bytes(kind, bounds[field_id]) if field_id in bounds else None
         for bounds in (encoded.lower_bounds, encoded.upper_bounds)
     )  # type: ignore[return-value]
 
@@ -175,7 +175,7 @@ def test_each_mode_keeps_what_it_says(mode: str) -> None:
     # The metrics of the other columns are unchanged.
     assert encoded.value_counts.keys() >= {1, 7, 9, 10}
     assert encoded.nan_value_counts == {10: 2}
-    assert from_bytes(LongType(), encoded.lower_bounds[1]) == -5
+    assert value_from_bytes(LongType(), encoded.lower_bounds[1]) == -5
 
 
 @pytest.mark.spec("MET-16")
@@ -246,7 +246,7 @@ def test_a_bound_that_is_nan_is_treated_as_missing() -> None:
     foreign = Metrics(3, lower_bounds={10: math.nan}, upper_bounds={10: 2.0})
     encoded = apply_modes(foreign, PLAIN, SCHEMA)
     assert encoded.lower_bounds == {}
-    assert from_bytes(DoubleType(), encoded.upper_bounds[10]) == 2.0
+    assert value_from_bytes(DoubleType(), encoded.upper_bounds[10]) == 2.0
 
 
 @pytest.mark.spec("MET-13")
@@ -283,7 +283,7 @@ def test_nothing_known_stays_nothing() -> None:
         assert known == {}
     one_side = apply_modes(Metrics(7, upper_bounds={1: 3}), PLAIN, SCHEMA)
     assert one_side.lower_bounds == {}
-    assert from_bytes(LongType(), one_side.upper_bounds[1]) == 3
+    assert value_from_bytes(LongType(), one_side.upper_bounds[1]) == 3
 
 
 @pytest.mark.spec("MET-02", "MET-07", "MET-23")
@@ -297,8 +297,8 @@ def test_bounds_are_encoded_in_the_type_they_were_written_in() -> None:
     assert encoded.lower_bounds == {1: (-7).to_bytes(4, "little", signed=True), 2: bytes.fromhex("80")}
     assert encoded.upper_bounds == {1: (9).to_bytes(4, "little"), 2: bytes.fromhex("0080")}
     # After promotion the four bytes are read as the longer type.
-    assert from_bytes(LongType(), encoded.lower_bounds[1]) == -7
-    assert from_bytes(DecimalType(20, 2), encoded.upper_bounds[2]) == Decimal("1.28")
+    assert value_from_bytes(LongType(), encoded.lower_bounds[1]) == -7
+    assert value_from_bytes(DecimalType(20, 2), encoded.upper_bounds[2]) == Decimal("1.28")
 
 
 @pytest.mark.spec("MET-21")

@@ -36,14 +36,14 @@ from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import (
     GeoPoint,
     from_arrow_array,
-    from_bytes,
     from_bytes_array,
     geo_point_from_bytes,
     geo_point_to_bytes,
     to_arrow_array,
-    to_bytes,
     to_internal,
     unscaled,
+    value_from_bytes,
+    value_to_bytes,
 )
 from icefield_maintenance.theta.binary_values import to_bytes_array
 from vectors import VECTORS
@@ -67,10 +67,10 @@ def internal_of(case):
 def test_one_value_becomes_the_vectors_bytes_and_comes_back(case):
     kind, internal, data = kind_of(case["type"]), internal_of(case), bytes.fromhex(case["hex"])
     assert internal == case.get("internal", internal)
-    assert to_bytes(kind, internal) == data
-    assert same(from_bytes(kind, data), internal)
+    assert value_to_bytes(kind, internal) == data
+    assert same(value_from_bytes(kind, data), internal)
     for other in case.get("decode_also", []):
-        assert from_bytes(kind, bytes.fromhex(other)) == internal
+        assert value_from_bytes(kind, bytes.fromhex(other)) == internal
 
 
 @pytest.mark.spec(*EVERY_SVS)
@@ -87,7 +87,7 @@ def test_a_column_of_bytes_decodes_to_the_vectors_values(kind, make):
 
 
 def as_bytes(kind, made):
-    return pa.array([None if one is None else to_bytes(kind, one) for one in made], pa.binary())
+    return pa.array([None if one is None else value_to_bytes(kind, one) for one in made], pa.binary())
 
 
 @st.composite
@@ -112,7 +112,7 @@ def test_columns_encode_and_decode_as_single_values_do(column, skipped):
 @given(typed_values())
 def test_a_value_survives_its_bytes(pair):
     kind, internal = pair
-    assert same(from_bytes(kind, to_bytes(kind, internal)), internal)
+    assert same(value_from_bytes(kind, value_to_bytes(kind, internal)), internal)
 
 
 @pytest.mark.spec("SVS-18", "SCH-10", "SCH-11", "SCH-12", "SCH-14")
@@ -120,8 +120,8 @@ def test_a_value_survives_its_bytes(pair):
 def test_bytes_written_before_a_promotion_are_stated_by_their_length(case):
     kind, data = parse_type(case["current_type"]), bytes.fromhex(case["hex"])
     expected = to_internal(kind, case["value"])
-    assert from_bytes(kind, data) == expected
-    now = to_bytes(kind, to_internal(kind, 7))
+    assert value_from_bytes(kind, data) == expected
+    now = value_to_bytes(kind, to_internal(kind, 7))
     mixed = pa.array([data, now, None, data])
     assert from_arrow_array(kind, from_bytes_array(kind, mixed)) == [expected, to_internal(kind, 7), None, expected]
 
@@ -129,17 +129,20 @@ def test_bytes_written_before_a_promotion_are_stated_by_their_length(case):
 @pytest.mark.spec("SVS-18", "SCH-14")
 @pytest.mark.parametrize("kind", [TimestampType(), TimestampNanoType()], ids=str)
 def test_a_promoted_date_beyond_the_range_is_unknown_and_never_another_day(kind):
-    day = to_bytes(DateType(), 2**31 - 1)
+    day = value_to_bytes(DateType(), 2**31 - 1)
     with pytest.raises(InvalidArgument, match="range"):
-        from_bytes(kind, day)
-    assert from_bytes_array(kind, pa.array([day, to_bytes(DateType(), -1)])).is_valid().to_pylist() == [False, True]
+        value_from_bytes(kind, day)
+    assert from_bytes_array(kind, pa.array([day, value_to_bytes(DateType(), -1)])).is_valid().to_pylist() == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.spec("SVS-18")
 @given(st.integers(-(2**31), 2**31 - 1), st.floats(width=32, allow_nan=False))
 def test_every_int_and_float_can_be_read_as_promoted(number, fraction):
-    assert from_bytes(LongType(), to_bytes(IntegerType(), number)) == number
-    assert from_bytes(DoubleType(), to_bytes(FloatType(), fraction)) == fraction
+    assert value_from_bytes(LongType(), value_to_bytes(IntegerType(), number)) == number
+    assert value_from_bytes(DoubleType(), value_to_bytes(FloatType(), fraction)) == fraction
     assert from_bytes_array(LongType(), pa.array([struct.pack("<i", number)])).to_pylist() == [number]
     assert from_bytes_array(DoubleType(), pa.array([struct.pack("<f", fraction)])).to_pylist() == [fraction]
 
@@ -163,7 +166,7 @@ WIDTHS = {
 )
 def test_bytes_of_a_wrong_length_are_an_unknown_bound(kind, length):
     with pytest.raises(InvalidArgument):
-        from_bytes(parse_type(kind), b"\1" * length)
+        value_from_bytes(parse_type(kind), b"\1" * length)
     sound = b"\1".ljust(max(WIDTHS[kind]), b"\0")
     decoded = from_bytes_array(parse_type(kind), pa.array([b"\1" * length, sound, b"\1" * length]))
     assert decoded.is_valid().to_pylist() == [False, True, False]
@@ -174,7 +177,7 @@ def test_a_fixed_that_was_truncated_stays_a_bound_and_a_longer_one_is_unknown():
     decoded = from_bytes_array(FixedType(4), pa.array([b"ab", b"abcd", b"abcde", b"", None]))
     assert decoded.to_pylist() == [b"ab\0\0", b"abcd", None, None, None]
     with pytest.raises(InvalidArgument):
-        from_bytes(FixedType(4), b"ab")
+        value_from_bytes(FixedType(4), b"ab")
 
 
 def test_a_fixed_that_claims_gigabytes_allocates_none():
@@ -188,7 +191,7 @@ def test_string_that_is_not_utf8_is_unknown_and_spoils_no_other():
     for form in (data, data.cast(pa.large_binary())):
         assert from_bytes_array(StringType(), form).to_pylist() == [None, "über", None, None, ""]
     with pytest.raises(InvalidArgument, match="UTF-8"):
-        from_bytes(StringType(), b"\xff")
+        value_from_bytes(StringType(), b"\xff")
 
 
 @pytest.mark.spec("SVS-07", "SVS-19", "TYP-09")
@@ -197,7 +200,7 @@ def test_a_time_beyond_midnight_is_unknown():
     decoded = from_bytes_array(TimeType(), pa.array([struct.pack("<q", end) for end in ends]))
     assert decoded.is_valid().to_pylist() == [False, True, True, False]
     with pytest.raises(InvalidArgument, match="midnight"):
-        from_bytes(TimeType(), struct.pack("<q", ends[-1]))
+        value_from_bytes(TimeType(), struct.pack("<q", ends[-1]))
 
 
 @pytest.mark.spec("SVS-15", "TYP-07", "SVS-19")
@@ -207,11 +210,11 @@ def test_decimals_of_any_length_decode_exactly_or_not_at_all(kind, data):
     (decoded,) = from_bytes_array(kind, pa.array([data])).to_pylist()
     if abs(number) < 10**kind.precision:
         assert unscaled(decoded, kind.scale) == number
-        assert same(decoded, from_bytes(kind, data))
+        assert same(decoded, value_from_bytes(kind, data))
     else:
         assert decoded is None
         with pytest.raises(InvalidArgument):
-            from_bytes(kind, data)
+            value_from_bytes(kind, data)
 
 
 @pytest.mark.spec("SVS-15", "TYP-07", "SVS-19")
@@ -228,7 +231,7 @@ def test_the_greatest_decimals_decode_and_those_one_beyond_do_not(precision):
 @given(st.integers(-(10**38) + 1, 10**38 - 1))
 def test_a_decimal_takes_the_fewest_bytes(number):
     kind = DecimalType(38, 0)
-    data = to_bytes(kind, Decimal(number))
+    data = value_to_bytes(kind, Decimal(number))
     shorter = [n for n in range(1, len(data)) if -(1 << (8 * n - 1)) <= number < 1 << (8 * n - 1)]
     assert int.from_bytes(data, "big", signed=True) == number
     assert shorter == []
@@ -246,7 +249,7 @@ def test_floats_keep_every_bit_in_columns(eight, four):
 @pytest.mark.parametrize(("kind", "beyond"), [(IntegerType(), 2**31), (LongType(), 2**63), (DateType(), -(2**31) - 1)])
 def test_numbers_out_of_range_have_no_bytes(kind, beyond):
     with pytest.raises(InvalidArgument):
-        to_bytes(kind, beyond)
+        value_to_bytes(kind, beyond)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +262,7 @@ def test_numbers_out_of_range_have_no_bytes(kind, beyond):
 )  # fmt: skip
 def test_what_is_no_value_of_the_type_has_no_bytes(kind, internal):
     with pytest.raises(InvalidArgument):
-        to_bytes(kind, internal)
+        value_to_bytes(kind, internal)
 
 
 UNSUPPORTED = {
@@ -276,9 +279,9 @@ UNSUPPORTED = {
 def test_some_types_have_no_binary_form(name):
     kind = UNSUPPORTED[name]
     with pytest.raises(InvalidArgument):
-        to_bytes(kind, (1,))
+        value_to_bytes(kind, (1,))
     with pytest.raises(InvalidArgument):
-        from_bytes(kind, b"\1")
+        value_from_bytes(kind, b"\1")
     with pytest.raises(InvalidArgument):
         to_bytes_array(kind, pa.nulls(1))
 
@@ -300,7 +303,7 @@ def test_the_bound_of_a_geometry_is_a_point(case):
     point, data = GeoPoint(**case["point"]), bytes.fromhex(case["hex"])
     assert geo_point_to_bytes(point) == data
     assert geo_point_from_bytes(data) == point
-    assert from_bytes(parse_type(case["type"]), data) == data
+    assert value_from_bytes(parse_type(case["type"]), data) == data
     assert from_bytes_array(parse_type(case["type"]), pa.array([data])).to_pylist() == [data]
 
 
@@ -323,7 +326,7 @@ def test_bytes_that_are_no_point_are_refused(length):
 @pytest.mark.spec("SVS-22")
 def test_the_single_value_of_a_geometry_is_its_well_known_binary():
     point = to_internal(GeometryType(), "POINT (30 10)")
-    assert to_bytes(GeometryType(), point) == point == bytes.fromhex("01010000000000000000003e400000000000002440")
+    assert value_to_bytes(GeometryType(), point) == point == bytes.fromhex("01010000000000000000003e400000000000002440")
     assert to_bytes_array(GeometryType(), pa.array([point])).to_pylist() == [point]
 
 
@@ -333,7 +336,10 @@ def test_columns_may_come_in_chunks_slices_and_other_forms():
     assert from_bytes_array(IntegerType(), pa.array([b"\1\0\0\0"], pa.binary(4))).to_pylist() == [1]
     assert from_bytes_array(IntegerType(), pa.array([], pa.binary())).to_pylist() == []
     assert from_bytes_array(IntegerType(), pa.nulls(2, pa.binary())).to_pylist() == [None, None]
-    assert to_bytes_array(LongType(), pa.chunked_array([[1], [None]])).to_pylist() == [to_bytes(LongType(), 1), None]
+    assert to_bytes_array(LongType(), pa.chunked_array([[1], [None]])).to_pylist() == [
+        value_to_bytes(LongType(), 1),
+        None,
+    ]
     assert to_bytes_array(StringType(), pa.array(["a", "a"]).dictionary_encode()).to_pylist() == [b"a", b"a"]
     assert to_bytes_array(LongType(), pa.array([], pa.int64())).to_pylist() == []
     assert to_bytes_array(DecimalType(9, 2), pa.array([], pa.decimal128(9, 2))).to_pylist() == []

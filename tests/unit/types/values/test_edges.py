@@ -15,13 +15,13 @@ from icefield.errors import InvalidArgument
 from icefield.types import IcebergType, parse_type
 from icefield.types.values import (
     from_arrow_array,
-    from_bytes,
     from_bytes_array,
-    from_json,
     to_arrow_array,
-    to_bytes,
     to_internal,
-    to_json,
+    value_from_bytes,
+    value_from_json,
+    value_to_bytes,
+    value_to_json,
 )
 from icefield_maintenance.theta.binary_values import to_bytes_array
 
@@ -116,14 +116,14 @@ def value_of(kind: IcebergType, value: Any) -> Any:
 def test_a_value_at_an_edge_has_its_bytes_and_its_json(type_: str, value: Any, data: str, json: Any) -> None:
     kind = parse_type(type_)
     internal, stored = value_of(kind, value), bytes.fromhex(data)
-    assert to_bytes(kind, internal) == stored
-    assert same(from_bytes(kind, stored), internal)
+    assert value_to_bytes(kind, internal) == stored
+    assert same(value_from_bytes(kind, stored), internal)
     assert to_bytes_array(kind, to_arrow_array(kind, [internal, None])).to_pylist() == [stored, None]
     [found, nothing] = from_arrow_array(kind, from_bytes_array(kind, pa.array([stored, None], pa.binary())))
     assert same(found, internal)
     assert nothing is None
-    assert same(to_json(kind, internal), json)
-    assert same(from_json(kind, json), internal)
+    assert same(value_to_json(kind, internal), json)
+    assert same(value_from_json(kind, json), internal)
 
 
 @pytest.mark.spec("SVS-05", "SVJ-03")
@@ -140,8 +140,8 @@ def test_a_value_at_an_edge_has_its_bytes_and_its_json(type_: str, value: Any, d
 )
 def test_values_without_json_have_bytes(type_: str, value: float, data: str) -> None:
     kind = parse_type(type_)
-    assert to_bytes(kind, value).hex() == data
-    assert same(from_bytes(kind, bytes.fromhex(data)), value)
+    assert value_to_bytes(kind, value).hex() == data
+    assert same(value_from_bytes(kind, bytes.fromhex(data)), value)
 
 
 @pytest.mark.spec("SVS-19", "SVJ-18")
@@ -158,4 +158,4 @@ def test_values_without_json_have_bytes(type_: str, value: float, data: str) -> 
 )  # fmt: skip
 def test_json_one_step_beyond_an_edge_is_refused(type_: str, json: Any) -> None:
     with pytest.raises(InvalidArgument):
-        from_json(parse_type(type_), json)
+        value_from_json(parse_type(type_), json)

@@ -27,7 +27,7 @@ from icefield.types import (
     VariantType,
     parse_type,
 )
-from icefield.types.values import from_json, to_internal, to_json
+from icefield.types.values import to_internal, value_from_json, value_to_json
 from vectors import VECTORS
 
 NESTED = {
@@ -55,13 +55,13 @@ def internal_of(case):
 @pytest.mark.spec(*(f"SVJ-{n:02d}" for n in range(1, 17)), "SVS-22")
 @pytest.mark.parametrize("case", VECTORS["single_value_json"], ids=lambda case: f"{case['type']} {case['json']}")
 def test_one_value_becomes_the_vectors_json_and_comes_back(case):
-    kind, read = kind_of(case["type"]), from_json(kind_of(case["type"]), case["json"])
+    kind, read = kind_of(case["type"]), value_from_json(kind_of(case["type"]), case["json"])
     if case["internal"] is not None:
         assert same(read, internal_of(case))
-    assert to_json(kind, read) == case["json"]
-    assert type(to_json(kind, read)) is type(case["json"])
+    assert value_to_json(kind, read) == case["json"]
+    assert type(value_to_json(kind, read)) is type(case["json"])
     for other in case.get("parse_also", []):
-        assert from_json(kind, other) == read
+        assert value_from_json(kind, other) == read
 
 
 @pytest.mark.spec("SVJ-18", "SVJ-04", "SVJ-07", "SVJ-08", "SVJ-12", "SVJ-02")
@@ -69,7 +69,7 @@ def test_one_value_becomes_the_vectors_json_and_comes_back(case):
 def test_json_of_another_kind_or_form_is_refused_and_the_type_named(case):
     kind = kind_of(case["type"])
     with pytest.raises(InvalidArgument) as caught:
-        from_json(kind, case["json"])
+        value_from_json(kind, case["json"])
     assert str(kind) in str(caught.value) or "timestamp" in str(caught.value)
 
 
@@ -93,23 +93,23 @@ def test_json_of_another_kind_or_form_is_refused_and_the_type_named(case):
 )  # fmt: skip
 def test_wrong_json_never_passes_for_a_value(kind, wrong):
     with pytest.raises(InvalidArgument):
-        from_json(kind_of(kind), wrong)
+        value_from_json(kind_of(kind), wrong)
 
 
 @pytest.mark.spec("SVJ-17")
 @pytest.mark.parametrize("kind", ["int", "unknown", "struct<1: int, 2: string>", "variant"])
 def test_null_is_null(kind):
-    assert from_json(kind_of(kind), None) is None
-    assert to_json(kind_of(kind), None) is None
+    assert value_from_json(kind_of(kind), None) is None
+    assert value_to_json(kind_of(kind), None) is None
 
 
 @pytest.mark.spec("SVJ-17", "SVJ-13")
 def test_an_absent_field_of_a_struct_is_null_and_one_that_is_gone_is_ignored():
-    assert from_json(NESTED["struct<1: int, 2: string>"], {"2": "x", "77": 5}) == (None, "x")
-    assert to_json(NESTED["struct<1: int, 2: string>"], (None, "x")) == {"2": "x"}
+    assert value_from_json(NESTED["struct<1: int, 2: string>"], {"2": "x", "77": 5}) == (None, "x")
+    assert value_to_json(NESTED["struct<1: int, 2: string>"], (None, "x")) == {"2": "x"}
     required = StructType(NestedField(1, "a", "int", required=True))
     with pytest.raises(InvalidArgument, match="'a'"):
-        from_json(required, {})
+        value_from_json(required, {})
 
 
 @pytest.mark.spec("SVJ-03")
@@ -117,57 +117,57 @@ def test_an_absent_field_of_a_struct_is_null_and_one_that_is_gone_is_ignored():
 def test_what_json_lacks_is_refused_on_write(number):
     for kind in (FloatType(), DoubleType()):
         with pytest.raises(InvalidArgument):
-            to_json(kind, number)
+            value_to_json(kind, number)
 
 
 @pytest.mark.spec("SVJ-03")
 def test_an_integer_is_read_as_a_float():
-    assert same(from_json(DoubleType(), 1), 1.0)
-    assert same(from_json(FloatType(), 1), 1.0)
+    assert same(value_from_json(DoubleType(), 1), 1.0)
+    assert same(value_from_json(FloatType(), 1), 1.0)
 
 
 @pytest.mark.spec("SVJ-02")
 def test_longs_keep_every_digit_through_json_string():
-    assert from_json(LongType(), json.loads(json.dumps(to_json(LongType(), 2**63 - 1)))) == 2**63 - 1
+    assert value_from_json(LongType(), json.loads(json.dumps(value_to_json(LongType(), 2**63 - 1)))) == 2**63 - 1
 
 
 @pytest.mark.spec("SVJ-04")
 def test_small_decimals_are_written_without_exponent():
     kind = DecimalType(38, 10)
-    assert to_json(kind, to_internal(kind, "0.0000000001")) == "0.0000000001"
-    assert to_json(kind, to_internal(kind, 0)) == "0.0000000000"
-    assert same(from_json(kind, "1E-10"), to_internal(kind, "0.0000000001"))
+    assert value_to_json(kind, to_internal(kind, "0.0000000001")) == "0.0000000001"
+    assert value_to_json(kind, to_internal(kind, 0)) == "0.0000000000"
+    assert same(value_from_json(kind, "1E-10"), to_internal(kind, "0.0000000001"))
 
 
 @pytest.mark.spec("SVJ-11")
 def test_a_uuid_is_written_in_lower_case_and_read_in_either():
     value = uuid.uuid4()
-    assert to_json(UUIDType(), value.bytes) == str(value)
-    assert from_json(UUIDType(), str(value).upper()) == value.bytes
+    assert value_to_json(UUIDType(), value.bytes) == str(value)
+    assert value_from_json(UUIDType(), str(value).upper()) == value.bytes
 
 
 @pytest.mark.spec("SVJ-07")
 def test_fractions_of_a_second_may_be_short_or_absent_on_read():
     for text in ("2017-11-16T22:31:08", "2017-11-16T22:31:08.0", "2017-11-16T22:31"):
-        assert from_json(TimestampType(), text) is not None
-    assert from_json(TimestampType(), "2017-11-16T22:31:08") == 1510871468000000
+        assert value_from_json(TimestampType(), text) is not None
+    assert value_from_json(TimestampType(), "2017-11-16T22:31:08") == 1510871468000000
 
 
 @pytest.mark.spec("SVJ-06", "SVJ-07")
 @pytest.mark.parametrize("fraction", ["000000", "000001", "000010", "001000", "100000", "999999"])
 def test_the_zeros_of_a_fraction_are_written_on_both_sides(fraction):
     micros = ((22 * 60 + 31) * 60 + 8) * 10**6 + int(fraction)
-    assert to_json(TimeType(), micros) == f"22:31:08.{fraction}"
-    assert to_json(TimestampType(), micros) == f"1970-01-01T22:31:08.{fraction}"
-    assert to_json(TimestampNanoType(), micros * 1000 + 1) == f"1970-01-01T22:31:08.{fraction}001"
+    assert value_to_json(TimeType(), micros) == f"22:31:08.{fraction}"
+    assert value_to_json(TimestampType(), micros) == f"1970-01-01T22:31:08.{fraction}"
+    assert value_to_json(TimestampNanoType(), micros * 1000 + 1) == f"1970-01-01T22:31:08.{fraction}001"
 
 
 @pytest.mark.slow
 @given(typed_values(types(), finite=True))
 def test_every_value_survives_its_json_string(pair):
     kind, internal = pair
-    text = json.dumps(to_json(kind, internal), allow_nan=False)
-    assert same(from_json(kind, json.loads(text)), internal)
+    text = json.dumps(value_to_json(kind, internal), allow_nan=False)
+    assert same(value_from_json(kind, json.loads(text)), internal)
 
 
 @pytest.mark.parametrize(
@@ -178,4 +178,4 @@ def test_every_value_survives_its_json_string(pair):
 )  # fmt: skip
 def test_what_is_no_internal_value_has_no_json(kind, wrong):
     with pytest.raises(InvalidArgument):
-        to_json(kind, wrong)
+        value_to_json(kind, wrong)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from icefield.base.concurrency.forks import reset_after_fork
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+_REMEMBERED_USES: Final = 1 << 17
+"""The most keys, of evicted values as well, whose last use is known."""
 
 
 class LruCache(Generic[K, V]):
@@ -47,15 +50,17 @@ class LruCache(Generic[K, V]):
             self._entries.move_to_end(key)
             return found[0]
 
-    def put(self, key: K, value: V) -> None:
-        """Store a value, or update the size of a value that has grown."""
+    def put(self, key: K, value: V) -> bool:
+        """Store a value, or update the size of a value that has grown. Return whether it fits."""
         size = self._size_of(value)
         with self._lock:
             self._remove(key)
-            if size <= self.capacity:
-                self._entries[key] = (value, size)
-                self.size += size
-                self._shrink()
+            if size > self.capacity:
+                return False
+            self._entries[key] = (value, size)
+            self.size += size
+            self._shrink()
+            return True
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
         """The value of a key, made if it is missing. Other threads that want the same value wait for it.
@@ -117,3 +122,52 @@ class _Pending(Generic[V]):
     def __init__(self) -> None:
         self.lock = Lock()
         self.made: tuple[V] | None = None
+
+
+class ReuseCache(LruCache[K, V]):
+    """A cache for values that are read in order, again and again, and may exceed the capacity together.
+
+    A plain LRU cache would evict each value just before its next use. Here, a value displaces only values that were
+    last used before its own last use. Values read in a cycle stay as far as the capacity reaches; values that are no
+    longer used make room when others are read a second time.
+    """
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._clock = 0
+        self._used: OrderedDict[int, int] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """The value of a key, which counts as a use."""
+        found = super().get(key)
+        if found is not None:
+            with self._lock:
+                self._use(key)
+        return found
+
+    def put(self, key: K, value: V) -> bool:
+        """Store a value in place of an older one under the key. Return whether there was room."""
+        size = self._size_of(value)
+        with self._lock:
+            since = self._use(key)
+            room = self.capacity - self.size + self._entries.get(key, (None, 0))[1]
+            while room < size:
+                oldest = next((each for each in self._entries if each != key), None)
+                if oldest is None or self._used.get(hash(oldest), 0) >= since:
+                    return False
+                room += self._entries[oldest][1]
+                self._remove(oldest)
+            self._remove(key)
+            self._entries[key] = (value, size)
+            self.size += size
+            return True
+
+    def _use(self, key: K) -> int:
+        """Note a use of a key; return the time of its last one, 0 if it is not known."""
+        self._clock += 1
+        number = hash(key)
+        before = self._used.pop(number, 0)
+        self._used[number] = self._clock
+        if len(self._used) > _REMEMBERED_USES:
+            self._used.popitem(last=False)
+        return before

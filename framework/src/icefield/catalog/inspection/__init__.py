@@ -1,5 +1,6 @@
 """The metadata tables, with one module for each kind."""
 
-from icefield.catalog.inspection.inspect_table import InspectTable
+from icefield.base.lazy_names import public_names
+from icefield.catalog.inspection.inspect_table import InspectTable as InspectTable
 
-__all__ = ["InspectTable"]
+__all__ = public_names(__name__)

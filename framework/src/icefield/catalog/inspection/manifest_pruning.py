@@ -23,15 +23,7 @@ from icefield.expressions import (
     manifests_may_match,
 )
 from icefield.manifest import ManifestList
-from icefield.manifest.manifest_list import (
-    CONTAINS_NAN,
-    CONTAINS_NULL,
-    CONTENT,
-    LOWER,
-    SEQUENCE,
-    SPEC_ID,
-    UPPER,
-)
+from icefield.manifest import manifest_list as listed
 from icefield.scan.planning.pruning import Mask
 from icefield.types.values import from_bytes_array
 
@@ -56,7 +48,7 @@ class ManifestPruning:
         """The kept manifests that may list a matching entry."""
         if isinstance(self._filter, AlwaysTrue):
             return kept
-        specs = manifests.integers(SPEC_ID)
+        specs = manifests.integers(listed.SPEC_ID)
         for spec_id in np.unique(specs[kept]).tolist():
             rows = np.flatnonzero(kept & (specs == spec_id))
             known = {}
@@ -72,7 +64,7 @@ class ManifestPruning:
         match path:
             case ("content",):
                 # A manifest lists data files, or delete files of both kinds.
-                lower = manifests.integers(CONTENT)[rows].astype(np.int32)
+                lower = manifests.integers(listed.CONTENT)[rows].astype(np.int32)
                 return bounded(pa.array(lower), pa.array(2 * lower))
             case ("spec_id",):
                 value = pa.array(np.full(len(rows), spec_id, np.int32))
@@ -81,7 +73,7 @@ class ManifestPruning:
                 return self._partition(manifests, rows, spec_id, name)
             case (name,) if name in _SEQUENCES:
                 # No lower bound: the minimum of a manifest only covers its live entries.
-                return bounded(None, manifests.columns[SEQUENCE].take(pa.array(rows)))
+                return bounded(None, manifests.columns[listed.SEQUENCE].take(pa.array(rows)))
         return None
 
     def _partition(self, manifests: ManifestList, rows: Rows, spec_id: int, name: str) -> FieldSummaries | None:
@@ -91,7 +83,8 @@ class ManifestPruning:
         if not self._source.metadata.spec_by_id(spec_id).fields[place].is_known:
             return None  # the values of an unknown transform may have any type
         null, nan, lower, upper = (
-            manifests.summary_column(place, kind, rows) for kind in (CONTAINS_NULL, CONTAINS_NAN, LOWER, UPPER)
+            manifests.summary_column(place, kind, rows)
+            for kind in (listed.CONTAINS_NULL, listed.CONTAINS_NAN, listed.LOWER, listed.UPPER)
         )
         kind = self._source.united.kind(name)
         has_bounds = np.asarray(lower.is_valid()) | np.asarray(upper.is_valid())

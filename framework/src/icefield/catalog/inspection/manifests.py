@@ -16,22 +16,8 @@ from icefield.catalog.inspection.selection import MetadataSelection, without_key
 from icefield.catalog.inspection.source import MetadataSource
 from icefield.expressions import PartitionSummaries, bound_leaves, manifests_may_match
 from icefield.manifest import ManifestContent, ManifestList
+from icefield.manifest import manifest_list as listed
 from icefield.manifest.entries import values_of
-from icefield.manifest.manifest_list import (
-    ADDED_FILES,
-    ADDED_SNAPSHOT,
-    CONTAINS_NAN,
-    CONTAINS_NULL,
-    CONTENT,
-    DELETED_FILES,
-    EXISTING_FILES,
-    KEY_METADATA,
-    LENGTH,
-    LOWER,
-    PATH,
-    SPEC_ID,
-    UPPER,
-)
 from icefield.manifest.schemas import PARTITIONS
 from icefield.metadata.snapshots import Snapshot
 from icefield.partitioning.transforms import Transform
@@ -40,7 +26,7 @@ from icefield.scan.planning.manifest_filter import manifest_lists
 from icefield.types import IcebergType, NestedField
 from icefield.types.values import from_bytes_array
 
-_PARTS: Final = (CONTAINS_NULL, CONTAINS_NAN, LOWER, UPPER)
+_PARTS: Final = (listed.CONTAINS_NULL, listed.CONTAINS_NAN, listed.LOWER, listed.UPPER)
 _SUMMARY: Final = pa.struct(
     [
         pa.field("contains_null", pa.bool_(), nullable=False),
@@ -57,17 +43,21 @@ _YEARS_OF_FOUR_DIGITS: Final = (-719_162, 2_932_896)
 Rows = npt.NDArray[Any]
 
 _PLAIN: Final = {
-    "content": CONTENT,
-    "path": PATH,
-    "length": LENGTH,
-    "partition_spec_id": SPEC_ID,
-    "added_snapshot_id": ADDED_SNAPSHOT,
-    "key_metadata": KEY_METADATA,
+    "content": listed.CONTENT,
+    "path": listed.PATH,
+    "length": listed.LENGTH,
+    "partition_spec_id": listed.SPEC_ID,
+    "added_snapshot_id": listed.ADDED_SNAPSHOT,
+    "key_metadata": listed.KEY_METADATA,
 }
 _COUNTS: Final = {
     f"{name}_{kind}_files_count": (number, content)
     for kind, content in (("data", ManifestContent.DATA), ("delete", ManifestContent.DELETES))
-    for name, number in (("added", ADDED_FILES), ("existing", EXISTING_FILES), ("deleted", DELETED_FILES))
+    for name, number in (
+        ("added", listed.ADDED_FILES),
+        ("existing", listed.EXISTING_FILES),
+        ("deleted", listed.DELETED_FILES),
+    )
 }
 _REFERENCE: Final = "reference_snapshot_id"
 _SCHEMA: Final = pa.schema(
@@ -118,11 +108,11 @@ class ManifestsTable(MetadataTable):
         if name == "partition_summaries":
             return _summary_lists(self._source, manifests, rows)
         if name == "key_metadata":
-            return without_keys(manifests.columns[KEY_METADATA].take(pa.array(rows)))
+            return without_keys(manifests.columns[listed.KEY_METADATA].take(pa.array(rows)))
         if name in _PLAIN:
             return manifests.columns[_PLAIN[name]].take(pa.array(rows))
         number, content = _COUNTS[name]
-        own = pa.array(manifests.integers(CONTENT)[rows] == content)
+        own = pa.array(manifests.integers(listed.CONTENT)[rows] == content)
         counts = pc.fill_null(manifests.columns[number].take(pa.array(rows)), 0)
         return pc.if_else(own, counts, pa.scalar(0, pa.int32()))
 
@@ -133,7 +123,7 @@ def _summary_lists(source: MetadataSource, manifests: ManifestList, rows: Rows) 
     A missing bound is null, as is an invalid value.
     """
     counts = _counts(manifests)[rows]
-    specs = manifests.integers(SPEC_ID)[rows]
+    specs = manifests.integers(listed.SPEC_ID)[rows]
     for spec_id in np.unique(specs).tolist():
         own = specs == spec_id
         counts[own] = np.minimum(counts[own], len(source.partition_type(spec_id).fields))

@@ -18,7 +18,7 @@ from icefield.errors import InvalidMetadata
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import ManifestContent, ManifestList, ManifestRequest
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.partitions.sums import COLUMNS, SUMS, PartitionSums, SummingUp, snapshot_times
+from icefield.scan.partitions.sums import SUMMED_COLUMNS, SUMS, PartitionSums, SummingUp, snapshot_times
 from icefield.scan.planning.manifest_filter import ManifestFilter, manifest_lists
 from icefield.scan.planning.pruning import needed_statistics
 
@@ -74,9 +74,9 @@ class PartitionsTable(MetadataTable):
             files = manifests.select(np.flatnonzero(pruning.may_match(manifests, kept)), summaries=False)
             # The column bounds of a delete file do not describe the rows that it deletes.
             row_filter = self._data_filter if content is ManifestContent.DATA else AlwaysTrue()
-            request = ManifestRequest(COLUMNS, needed_statistics(row_filter))
+            request = ManifestRequest(SUMMED_COLUMNS, needed_statistics(row_filter))
             matching = chosen.matching(files, row_filter, request)
-            total.add_live(pieces(part.select(COLUMNS).filter(mask) for part, mask, _ in matching))
+            total.add_live(pieces(part.select(SUMMED_COLUMNS).filter(mask) for part, mask, _ in matching))
 
     def _batch(self, found: PartitionSums) -> pa.RecordBatch:
         columns = {"partition": found.partition, "spec_id": pa.array(found.spec_ids.astype(np.int32))}

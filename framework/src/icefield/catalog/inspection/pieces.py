@@ -20,25 +20,31 @@ _ENOUGH_BYTES: Final = PIECE_BYTES // 4
 
 _LEAST_ROWS: Final = 256
 
+_WIDE_ROWS: Final = 64
+"""Fewer entries are joined even if they are larger: a batch takes as long for one file of a wide table as for many."""
+
 
 def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
     """The entries of manifests, in order: small manifests of one spec together, a large one in several pieces."""
     waiting: list[ManifestEntries] = []
-    size = 0
+    size = rows = 0
     for part in parts:
         own = part.nbytes
-        full = size + own > PIECE_BYTES or (size > _ENOUGH_BYTES and not _is_next(part, waiting[-1]))
+        full = rows >= _WIDE_ROWS and (
+            size + own > PIECE_BYTES or (size > _ENOUGH_BYTES and not _is_next(part, waiting[-1]))
+        )
         if waiting and (full or not _alike(part, waiting[0])):
             yield _joined(waiting)
-            waiting, size = [], 0
-        if own > PIECE_BYTES:
-            rows = max(_LEAST_ROWS, len(part) * PIECE_BYTES // own)
-            for start in range(0, len(part), rows):
-                yield _part(part, start, min(rows, len(part) - start))
+            waiting, size, rows = [], 0, 0
+        if own > PIECE_BYTES and len(part) > _LEAST_ROWS:
+            step = max(_LEAST_ROWS, len(part) * PIECE_BYTES // own)
+            for start in range(0, len(part), step):
+                yield _part(part, start, min(step, len(part) - start))
             continue
         if len(part):
             waiting.append(part)
             size += own
+            rows += len(part)
     if waiting:
         yield _joined(waiting)
 

@@ -26,7 +26,7 @@ from icefield.types import (
     StringType,
     UnknownType,
 )
-from icefield.types.values import GeoPoint, geo_point_to_bytes, to_bytes
+from icefield.types.values import GeoPoint, geo_point_to_bytes, value_to_bytes
 
 _DEFAULT_LENGTH: Final = 16
 _TRUNCATE: Final = re.compile(r"truncate\(\s*([0-9]{1,9})\s*\)", re.ASCII)
@@ -165,7 +165,7 @@ def _put(bounds: dict[int, bytes], field_id: int, kind: IcebergType, value: Any)
         if isinstance(value, GeoPoint):
             bounds[field_id] = geo_point_to_bytes(value)
         return
-    bounds[field_id] = to_bytes(kind, value)
+    bounds[field_id] = value_to_bytes(kind, value)
 
 
 def truncate_lower(kind: IcebergType, value: Any, length: int | None) -> Any:

@@ -14,15 +14,8 @@ from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FORMAT_VERSION, FrozenDict, check_properties
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.timestamps import now_ms as current_ms
+from icefield.metadata.updates import definitions
 from icefield.metadata.updates.base import LAST_ADDED, TableDrafts, TableUpdate
-from icefield.metadata.updates.definitions import (
-    AddPartitionSpec,
-    AddSchema,
-    AddSortOrder,
-    SetCurrentSchema,
-    SetDefaultSortOrder,
-    SetDefaultSpec,
-)
 from icefield.metadata.updates.table import AssignUUID, SetLocation, SetProperties, UpgradeFormatVersion
 from icefield.metadata.validation import (
     check_defaults_fit,
@@ -143,12 +136,12 @@ def creation_updates(metadata: TableMetadata) -> tuple[TableUpdate, ...]:
         *uuid,
         UpgradeFormatVersion(metadata.format_version),
         SetLocation(metadata.location),
-        AddSchema(metadata.schema(), metadata.last_column_id),
-        SetCurrentSchema(LAST_ADDED),
-        AddPartitionSpec(metadata.spec()),
-        SetDefaultSpec(LAST_ADDED),
-        AddSortOrder(metadata.sort_order()),
-        SetDefaultSortOrder(LAST_ADDED),
+        definitions.AddSchema(metadata.schema(), metadata.last_column_id),
+        definitions.SetCurrentSchema(LAST_ADDED),
+        definitions.AddPartitionSpec(metadata.spec()),
+        definitions.SetDefaultSpec(LAST_ADDED),
+        definitions.AddSortOrder(metadata.sort_order()),
+        definitions.SetDefaultSortOrder(LAST_ADDED),
         *properties,
     )
 

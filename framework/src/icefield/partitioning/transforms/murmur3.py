@@ -16,7 +16,7 @@ from icefield.errors import InvalidArgument
 from icefield.partitioning.transforms.arrays import conformed, fixed_values, halves_of, interleave
 from icefield.partitioning.transforms.murmur3_steps import Words, hash_pairs, hash_ranges, hash_rows
 from icefield.types import IcebergType
-from icefield.types.values import to_bytes
+from icefield.types.values import value_to_bytes
 
 _NANOS_PER_MICRO = 1000
 _CANONICAL_NAN = np.uint64(0x7FF8000000000000)
@@ -75,7 +75,7 @@ def _hash_input(source_type: IcebergType, value: Any) -> bytes:
             # There is one NaN and one zero: adding 0.0 makes 0.0 of -0.0.
             return struct.pack("<Q", _CANONICAL_NAN) if value != value else struct.pack("<d", value + 0.0)
     _check_hashable(source_type)
-    return to_bytes(source_type, value)
+    return value_to_bytes(source_type, value)
 
 
 def _looked_up(hashes: npt.NDArray[Any], indices: pa.Array) -> npt.NDArray[Any]:

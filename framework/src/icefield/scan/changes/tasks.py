@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icefield.scan.tasks import FileScanTask, ScanContext
-from icefield.scan.temporary_batches import HELD_BYTES
+from icefield.scan.temporary_batches import BUFFER_BYTES
 from icefield.schema import Schema
 
 
@@ -61,4 +61,4 @@ class ChangelogContext:
     compared: tuple[int, ...]
     keys: tuple[int, ...] = ()
     net: bool = False
-    held_bytes: int = HELD_BYTES
+    held_bytes: int = BUFFER_BYTES

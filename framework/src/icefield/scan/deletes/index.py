@@ -21,7 +21,7 @@ from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFileContent, ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
 from icefield.manifest.cache import cache_scope, decoded_cache
-from icefield.manifest.reader import MANIFESTS
+from icefield.manifest.decoded import MANIFESTS
 from icefield.metadata import TableMetadata
 from icefield.partitioning.tuples import Ints, tuple_groups
 from icefield.scan.deletes.assigned import AssignedDeletes, ScanDeletes

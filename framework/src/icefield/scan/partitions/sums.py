@@ -30,10 +30,10 @@ SUMS: Final = (
 )
 """The columns of ``PartitionSums.sums``."""
 
-FILES: Final = [SUMS.index(name) for name in SUMS if name.endswith(("file_count", "dv_count"))]
+COUNTS_OF_FILES: Final = [SUMS.index(name) for name in SUMS if name.endswith(("file_count", "dv_count"))]
 """The indexes of the sums that count files."""
 
-COLUMNS: Final = frozenset(
+SUMMED_COLUMNS: Final = frozenset(
     {f.STATUS, f.SNAPSHOT_ID, f.CONTENT, f.FILE_FORMAT, f.RECORD_COUNT, f.FILE_SIZE, f.PARTITION}
 )
 """The manifest columns to read."""
@@ -61,7 +61,7 @@ class PartitionSums:
     @property
     def has_files(self) -> npt.NDArray[np.bool_]:
         """Which partitions have files."""
-        held: npt.NDArray[np.bool_] = (self.sums[:, FILES] != 0).max(axis=1, initial=False)
+        held: npt.NDArray[np.bool_] = (self.sums[:, COUNTS_OF_FILES] != 0).max(axis=1, initial=False)
         return held
 
     def take(self, rows: Ints) -> PartitionSums:

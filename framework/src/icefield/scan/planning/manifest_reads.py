@@ -70,11 +70,12 @@ def in_lots(items: Iterable[T], size_of: Callable[[T], int], most: int | None) -
 
 @dataclass(slots=True)
 class _QueuedManifest:
-    """A manifest in the queue: decoded, or being fetched; ``size`` is its share of the bytes ahead."""
+    """A manifest in the queue: decoded, kept, or being fetched; ``size`` is its share of the bytes ahead."""
 
     manifest: ManifestFile
     partition_type: StructType
     entries: ManifestEntries | None
+    kept: FetchedManifest | None = None
     data: Future[FetchedManifest] | None = None
     size: int = 0
     is_alone: bool = False
@@ -166,7 +167,7 @@ class _ManifestQueue:
 
     def _awaited(self, one: _QueuedManifest) -> FetchedManifest | None:
         """The fetched file, once it has arrived; None if it is fetched later. Raises the errors of fetching."""
-        return None if one.data is None else one.data.result()
+        return one.kept if one.data is None else one.data.result()
 
     def _inflate(self, together: Sequence[_QueuedManifest], wholes: Sequence[FetchedManifest | None]) -> None:
         """Inflate the files in parallel, in this thread and in others."""
@@ -189,7 +190,7 @@ class _ManifestQueue:
             each.result()
 
     def _note_taken(self, one: _QueuedManifest) -> None:
-        self._fetching -= 1
+        self._fetching -= one.kept is None
         self._bytes -= one.size
 
     def _alike(self, head: _QueuedManifest) -> list[_QueuedManifest]:
@@ -217,11 +218,15 @@ class _ManifestQueue:
                 self._ahead.append(_QueuedManifest(manifest, partition_type, known))
                 continue
             size = max(0, manifest.manifest_length)
-            self._fetching += 1
             self._bytes += size
+            kept = self._reader.kept(manifest)
+            if kept is not None:
+                self._ahead.append(_QueuedManifest(manifest, partition_type, None, kept, size=size))
+                continue
+            self._fetching += 1
             data = None
             if self._workers > 1:  # a single worker fetches a manifest when it is needed
                 if self._pool is None:
                     self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
                 data = self._pool.submit(self._reader.fetch, manifest)
-            self._ahead.append(_QueuedManifest(manifest, partition_type, None, data, size))
+            self._ahead.append(_QueuedManifest(manifest, partition_type, None, None, data, size))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from icefield.abc import Attempt, Work, WorkRunner
-from icefield.expressions import BooleanExpression, strict_metrics
+from icefield.expressions import AlwaysTrue, BooleanExpression, strict_metrics
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
 from icefield.scan.planning.manifest_filter import SpecPlan
 from icefield.scan.planning.manifest_reads import manifest_groups
@@ -86,10 +86,26 @@ class MatchManifests(Work[Sequence[ManifestFile], list[Matched]]):
         """The matching entries of each manifest, in order; manifests of one spec that are read already form a group."""
         types = filter_types(self.row_filter)
         typed = [(one, self.plans[one.partition_spec_id].partition_type) for one in manifests]
-        for parts in manifest_groups(reader or ManifestReader(self.io), typed, self.request, workers):
+        reader = reader or ManifestReader(self.io)
+        # A filter mostly matches files of a few manifests. The other manifests need no more columns than it tests.
+        request = replace(self.request, partly=not isinstance(self.row_filter, AlwaysTrue))
+        for parts in manifest_groups(reader, typed, request, workers):
             plan = self.plans[parts[0].spec_id]
-            masks = matching_rows(parts, plan.partition_filter, self.row_filter, types)
-            yield [self._matched(part, mask, types) for part, mask in zip(parts, masks, strict=True)]
+            masks = list(matching_rows(parts, plan.partition_filter, self.row_filter, types))
+            lacking = [
+                (part.manifest, plan.partition_type)
+                for part, mask in zip(parts, masks, strict=True)
+                if (mask is None or mask.any()) and not part.read >= self.request.columns
+            ]
+            complete = {
+                whole.manifest.manifest_path: whole
+                for group in (manifest_groups(reader, lacking, self.request, workers) if lacking else ())
+                for whole in group
+            }
+            yield [
+                self._matched(complete.get(part.manifest.manifest_path, part), mask, types)
+                for part, mask in zip(parts, masks, strict=True)
+            ]
 
     def _matched(self, part: ManifestEntries, mask: Mask | None, types: Any) -> Matched:
         if mask is None:

@@ -6,7 +6,7 @@ Both snapshot expiry and dropping a table with ``purge`` use it to find the file
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -37,7 +37,7 @@ from icefield.scan.planning.manifest_reads import in_lots, manifest_groups
 from icefield.scan.planning.matching import run_in_lots
 from icefield.storage import FileIO
 from icefield.storage.deleting import is_remote
-from icefield.storage.places import HashedLocations, LocationSet
+from icefield.storage.places import HashedLocations, Hashes, LocationSet
 from icefield.types import StructType
 
 Kinds = npt.NDArray[np.uint8]
@@ -89,25 +89,32 @@ def manifests_of(
     seen: LocationSet,
     *,
     lenient: bool,
+    note: Callable[[Snapshot, ManifestList, Hashes], None] | None = None,
 ) -> list[ManifestFile]:
     """The manifests of snapshots, without manifests in ``seen``, without duplicates and without partition summaries.
 
+    ``note`` receives each list that was read, with the hashes of its manifests.
     Raises ``FileMissing``, ``InvalidMetadata``; a list that cannot be read is logged and left out when ``lenient``.
     """
     found: list[ManifestFile] = []
-    for lists in in_lots(_manifest_lists(io, metadata, snapshots, lenient), len, _ROWS_TOGETHER):
+    lots = in_lots(_manifest_lists(io, metadata, snapshots, lenient), lambda each: len(each[1]), _ROWS_TOGETHER)
+    for lists in lots:
         # Hash them together, because many short columns take several times as long.
-        new = seen.add_new(places.hashes(pa.concat_arrays([listed.columns[PATH] for listed in lists])))
-        ends = np.cumsum([len(listed) for listed in lists])
+        hashes = places.hashes(pa.concat_arrays([listed.columns[PATH] for _, listed in lists]))
+        new = seen.add_new(hashes)
+        ends = np.cumsum([len(listed) for _, listed in lists])
         cuts = np.searchsorted(new, ends)
-        for listed, end, rows in zip(lists, ends, np.split(new, cuts[:-1]), strict=True):
-            found += listed.select(rows - (end - len(listed)), summaries=False)
+        for (snapshot, listed), end, rows in zip(lists, ends, np.split(new, cuts[:-1]), strict=True):
+            start = end - len(listed)
+            found += listed.select(rows - start, summaries=False)
+            if note is not None:
+                note(snapshot, listed, hashes[start:end])
     return found
 
 
 def _manifest_lists(
     io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], lenient: bool
-) -> Iterator[ManifestList]:
+) -> Iterator[tuple[Snapshot, ManifestList]]:
     def read(snapshot: Snapshot) -> tuple[Snapshot, ManifestList | IcefieldError]:
         try:
             return snapshot, read_manifest_list(io, snapshot, metadata, summaries=False)
@@ -127,10 +134,10 @@ def _manifest_lists(
             _log.warning("cannot list the files of snapshot %d: %s", snapshot.snapshot_id, error)
             continue
         if decoded:
-            yield found
+            yield snapshot, found
 
 
-def files(
+def files_of_manifests(
     io: FileIO,
     manifests: Sequence[ManifestFile],
     *,
@@ -165,7 +172,7 @@ class ListFiles(Work[Sequence[ManifestFile], list[tuple[pa.StringArray, Kinds]]]
 
     def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[tuple[pa.StringArray, Kinds]]:
         """The locations and kinds of a lot."""
-        found = [*files(self.io, item, live=self.live, lenient=self.lenient, kinds=self.kinds)]
+        found = [*files_of_manifests(self.io, item, live=self.live, lenient=self.lenient, kinds=self.kinds)]
         # Copy the arrays, because pickling a slice would copy its whole buffer.
         return [(each.take(pa.array(np.arange(len(each)))), kinds) for each, kinds in found]
 

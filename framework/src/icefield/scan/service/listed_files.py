@@ -21,9 +21,7 @@ from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.types import BinaryType, DecimalType, DoubleType, FixedType, FloatType, IcebergType, StringType
-from icefield.types.values import from_bytes as value_from_bytes
-from icefield.types.values import from_json
-from icefield.types.values import to_bytes as value_to_bytes
+from icefield.types.values import value_from_bytes, value_from_json, value_to_bytes
 from icefield.types.values.arrow import to_arrow_array
 
 _CONTENTS: Final = {
@@ -37,6 +35,7 @@ _BOUNDS: Final = ("lower_bounds", "upper_bounds")
 _AS_LISTED: Final = frozenset(ListedFile.__struct_fields__) - {
     "content",
     "file_format",
+    "key_metadata",
     "partition",
     *_COUNTS,
     *_BOUNDS,
@@ -49,6 +48,13 @@ _HASHED_AS_THEY_ARE: Final = frozenset((str, int, type(None)))
 """The JSON types for which equal values have the same meaning."""
 
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
+
+
+def _key_metadata(listed: ListedFile) -> bytes | None:
+    """The key metadata of a file, from hexadecimal digits."""
+    if listed.key_metadata is not None and not _HEXADECIMAL.fullmatch(listed.key_metadata):
+        raise invalid_listing(listed, "with key metadata that are no hexadecimal digits")
+    return None if listed.key_metadata is None else bytes.fromhex(listed.key_metadata)
 
 
 class ListedReader:
@@ -98,6 +104,7 @@ class ListedReader:
             "content": _contents(listed, of_rows),
             "file_format": map(str.lower, [each.file_format for each in listed]),
             "partition": self._partitions(listed),
+            "key_metadata": map(_key_metadata, listed),
             **{name: map(attrgetter(name), listed) for name in _AS_LISTED},
         }
         if self._statistics:
@@ -246,7 +253,7 @@ def _check(listed: ListedFile, of_rows: bool) -> None:
 def _value(kind: IcebergType, value: Any) -> Any:
     if isinstance(kind, FloatType | DoubleType) and isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]  # as Java writes them
-    return from_json(kind, value)
+    return value_from_json(kind, value)
 
 
 def invalid_listing(listed: ListedFile, reason: str) -> InvalidMetadata:

@@ -9,7 +9,7 @@ import msgspec
 
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import MAIN_BRANCH, RefType, SnapshotRef, TableMetadata, TableRequirement, apply_updates
-from icefield.metadata.remembered import following
+from icefield.metadata.remembered import branches_moved
 from icefield.metadata.snapshots import NO_SNAPSHOT
 from icefield.metadata.timestamps import Timestamp, as_milliseconds, in_utc
 from icefield.metadata.updates.base import TableUpdate
@@ -256,7 +256,7 @@ def _changed(base: TableMetadata, after: Refs) -> list[TableUpdate]:
     moved: dict[str, int | None] = {name: None for name, ref in before.items() if ref.is_branch and name not in after}
     heads = {name: ref.snapshot_id for name, ref in after.items() if ref.is_branch}
     moved |= {name: head for name, head in heads.items() if base.head(name) != head}
-    return [*updates, *following(base, moved)]
+    return [*updates, *branches_moved(base, moved)]
 
 
 def _set_main(metadata: TableMetadata, refs: Refs, snapshot_id: int) -> None:
@@ -312,7 +312,7 @@ class CreateBranch(SnapshotProducer):
             made = super().apply(base, context)
             snapshot_id = self._snapshot_id
         ref = msgspec.structs.replace(self._options, snapshot_id=snapshot_id)
-        memory = () if made.updates or snapshot_id is None else following(base, {self._name: snapshot_id})
+        memory = () if made.updates or snapshot_id is None else branches_moved(base, {self._name: snapshot_id})
         return Changes((*made.updates, SetSnapshotRef(self._name, ref), *memory), made.requirements)
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:

@@ -7,36 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from icefield import types as iceberg
 from icefield.expressions import AlwaysTrue, BooleanExpression, BoundPredicate, Op, conjunction, disjunction
-from icefield.partitioning import PartitionField, PartitionSpec
-from icefield.partitioning.transforms import (
-    BucketTransform,
-    DayTransform,
-    HourTransform,
-    IdentityTransform,
-    MonthTransform,
-    TemporalTransform,
-    Transform,
-    TruncateTransform,
-    YearTransform,
-)
+from icefield.partitioning import PartitionField, PartitionSpec, transforms
 from icefield.schema import Schema
-from icefield.types import (
-    DateType,
-    IntegerType,
-    LongType,
-    NestedField,
-    StringType,
-    TimestampNanoType,
-    TimestamptzNanoType,
-)
 from icefield.types.values.calendar import INT32, INT64
 
-_UNITS: Final[dict[type[Transform], str]] = {
-    YearTransform: "Y",
-    MonthTransform: "M",
-    DayTransform: "D",
-    HourTransform: "h",
+_UNITS: Final[dict[type[transforms.Transform], str]] = {
+    transforms.YearTransform: "Y",
+    transforms.MonthTransform: "M",
+    transforms.DayTransform: "D",
+    transforms.HourTransform: "h",
 }
 _DAY_MICROS: Final = 86_400_000_000
 _HOUR_MICROS: Final = 3_600_000_000
@@ -64,14 +45,18 @@ class _SourceColumn:
 
     def __init__(self, field: PartitionField, schema: Schema) -> None:
         self._transform = field.transform
-        self._field: NestedField | None = schema.id_to_field.get(field.source_id) if field.is_known else None
+        self._field: iceberg.NestedField | None = schema.id_to_field.get(field.source_id) if field.is_known else None
         if self._field is not None:
             self._path = schema.accessor_path(field.source_id)
 
     def rows(self, values: Iterable[Any]) -> BooleanExpression:
         """A filter for the rows with one of some partition values; for many values it may be a range around them."""
         if self._field is None or not isinstance(
-            self._transform, IdentityTransform | TemporalTransform | TruncateTransform | BucketTransform
+            self._transform,
+            transforms.IdentityTransform
+            | transforms.TemporalTransform
+            | transforms.TruncateTransform
+            | transforms.BucketTransform,
         ):
             return AlwaysTrue()
         held = set(values)
@@ -86,21 +71,24 @@ class _SourceColumn:
     def _between(self, known: set[Any]) -> BooleanExpression:
         assert self._field is not None
         kind = self._field.field_type
-        if isinstance(self._transform, IdentityTransform):
+        if isinstance(self._transform, transforms.IdentityTransform):
             return self._leaf(Op.IN, tuple(known))
-        if isinstance(self._transform, TemporalTransform):
-            if isinstance(kind, DateType):
+        if isinstance(self._transform, transforms.TemporalTransform):
+            if isinstance(kind, iceberg.DateType):
                 limits, scale = INT32, 0
             else:
-                limits, scale = INT64, 1000 if isinstance(kind, TimestampNanoType | TimestamptzNanoType) else 1
+                limits, scale = (
+                    INT64,
+                    1000 if isinstance(kind, iceberg.TimestampNanoType | iceberg.TimestamptzNanoType) else 1,
+                )
             start = _begin(self._transform, int(min(known)), scale)
             end = _begin(self._transform, int(max(known)) + 1, scale) - 1
             return self._range(start, end, limits)
-        if isinstance(self._transform, TruncateTransform):
-            if isinstance(kind, IntegerType | LongType):
-                limits = INT32 if isinstance(kind, IntegerType) else INT64
+        if isinstance(self._transform, transforms.TruncateTransform):
+            if isinstance(kind, iceberg.IntegerType | iceberg.LongType):
+                limits = INT32 if isinstance(kind, iceberg.IntegerType) else INT64
                 return self._range(min(known), max(known) + self._transform.width - 1, limits)
-            if isinstance(kind, StringType) and len(known) == 1:
+            if isinstance(kind, iceberg.StringType) and len(known) == 1:
                 return self._leaf(Op.STARTS_WITH, *known) if all(known) else self._leaf(Op.EQ, "")
             return self._leaf(Op.GT_EQ, min(known))
         return self._leaf(Op.NOT_NULL)
@@ -115,9 +103,9 @@ class _SourceColumn:
         return BoundPredicate(op, self._field, self._path, value)
 
 
-def _begin(transform: TemporalTransform, value: int, scale: int) -> int:
+def _begin(transform: transforms.TemporalTransform, value: int, scale: int) -> int:
     """The first day (``scale`` 0), microsecond (1) or nanosecond (1000) of a unit of time."""
-    if isinstance(transform, HourTransform):
+    if isinstance(transform, transforms.HourTransform):
         micros = value * _HOUR_MICROS
     else:
         days = int(np.array(value, f"datetime64[{_UNITS[type(transform)]}]").astype("datetime64[D]").astype(np.int64))

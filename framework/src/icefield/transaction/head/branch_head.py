@@ -13,10 +13,11 @@ from icefield.base.spelling import was_meant
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.data_file import EntryStatus
+from icefield.manifest.decoded import ManifestRequest
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
-from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
+from icefield.manifest.reader import ManifestReader, read_manifest
 from icefield.manifest.schemas import FIRST_ROW_ID, RECORD_COUNT, stored_partition_type
 from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import MAIN_BRANCH, Snapshot, TableMetadata
@@ -92,11 +93,13 @@ class Head:
         manifests: Sequence[ManifestFile],
         columns: Iterable[int] = PLAN_COLUMNS,
         statistics: StatisticsRequest = _NO_STATISTICS,
+        *,
+        remember: bool = True,
     ) -> Iterator[ManifestEntries]:
-        """The entries of several manifests, in their order, read ahead by threads."""
+        """The entries of several manifests, in order, read ahead by threads; ``remember`` keeps them in the cache."""
         typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
         request = ManifestRequest(frozenset(columns), statistics)
-        for group in manifest_groups(ManifestReader(self.io), typed, request):
+        for group in manifest_groups(ManifestReader(self.io, remember=remember), typed, request):
             yield from group
 
     def find(

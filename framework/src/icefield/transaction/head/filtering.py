@@ -12,9 +12,9 @@ from icefield.errors import ValidationFailed
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, bind, strict_metrics
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import PLAN_COLUMNS
+from icefield.manifest.decoded import ManifestRequest
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
-from icefield.manifest.reader import ManifestRequest
 from icefield.scan.planning.manifest_filter import ManifestFilter
 from icefield.scan.planning.pruning import EntryGroup, files_that_may_match, needed_statistics
 from icefield.transaction.head.branch_head import Head, Mask

@@ -164,7 +164,11 @@ class FileResults:
         """Change one file. Most candidates have no row that changes, and reading a column or two shows it."""
         rows = FileRows(self._head, self.deletes, task, edit)
         if edit.keys is None or edit.may_change(NO_ROWS):
-            return self._decided(key, task, rows)
+            is_small = 0 <= task.file.record_count <= _FEW_ROWS
+            is_whole = is_small and self._expects is not False and not self._marks
+            changed = self._rewritten_once(key, task, rows) if is_whole else self._decided(key, task, rows)
+            self._expects = changed.changes
+            return changed
         if not self._is_expected(task, edit):
             may_change, met = rows.may_change()
             self._expects = may_change

@@ -34,8 +34,15 @@ from icefield.transaction.head.branch_head import Head
 Numbers = int | Mapping[tuple[str, int | None], int]
 """A data sequence number of all files, or one by location and, for deletion vectors, offset."""
 
+# The number of full manifests that one commit merges. The first commit to a table with thousands of small manifests
+# would otherwise rewrite them all, while others wait or overtake it; later commits merge the others.
+_MERGED_AT_ONCE: Final = 4
+
 # The number of files that are written between two checks of the manifest's size.
 _FILES_AT_ONCE: Final = 2_000
+
+# The most entries of several manifests that are encoded together.
+_ENTRIES_AT_ONCE: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +167,10 @@ class ManifestAssembler:
     ) -> list[ManifestFile]:
         """The manifests of a base that stay: unchanged, without removed entries, or merged by ``commit.manifest.*``.
 
-        ``removed`` is called with the live entries that are removed, of one manifest each, without their statistics.
+        ``removed`` is called with the live entries that are removed, without their statistics.
         ``new`` is the number of new manifests that will join them. Manifests of different specs or contents are never
-        mixed. The newest group waits until it has the minimum number of members; older groups are full, and merged at
-        once.
+        mixed. The newest group waits until it has the minimum number of members. Older groups are full; a commit
+        merges a few of them, the oldest first.
         """
         if not merging:
             return self._rewritten([[part] for part in parts], removed)
@@ -176,12 +183,15 @@ class ManifestAssembler:
         together: list[Sequence[Remaining]] = []
         for members in groups.values():
             bins = _packed(members, target)
+            merged = 0
             for position, members_of_bin in enumerate(bins):
                 newest = position == len(bins) - 1
-                if newest and len(members_of_bin) + new < at_least:
+                waits = len(members_of_bin) + new < at_least if newest else merged == _MERGED_AT_ONCE
+                if waits:
                     together += [[part] for part in members_of_bin]
                 else:
                     together.append(members_of_bin)
+                    merged += len(members_of_bin) > 1
         return self._rewritten(together, removed)
 
     def _rewritten(
@@ -200,10 +210,11 @@ class ManifestAssembler:
             key: group for key, group in zip(keys, groups, strict=True) if key is not None and key not in self._made
         }
         parts = [part.manifest for group in missing.values() for part in group]
-        entries = Head(self._base, None, self._context.io).read(parts, ALL_COLUMNS)
+        # Other manifests replace these, so that the next commit does not read them.
+        entries = Head(self._base, None, self._context.io).read(parts, ALL_COLUMNS, remember=False)
 
         def fill(writer: ManifestWriter, key: Any) -> None:
-            removals = [_carry(writer, next(entries), part.gone) for part in missing[key]]
+            removals = [_carry(writer, *joined) for joined in _joined(entries, missing[key])]
             self._removed[key] = [gone for gone in removals if gone is not None]
 
         made = self._published(
@@ -311,10 +322,36 @@ def _by_number(
     return sorted(found.items(), key=lambda each: (each[0] is None, each[0] or 0))
 
 
+def _joined(
+    entries: Iterator[ManifestEntries], parts: Sequence[Remaining]
+) -> Iterator[tuple[ManifestEntries, np.ndarray[Any, Any] | None]]:
+    """The entries of the parts with the mask of the removed ones; small manifests together, to be encoded at once."""
+    waiting: list[tuple[ManifestEntries, Remaining]] = []
+    size = 0
+
+    def together() -> tuple[ManifestEntries, np.ndarray[Any, Any] | None]:
+        gone = None
+        if any(part.gone is not None for _, part in waiting):
+            masks = [np.zeros(len(one), bool) if part.gone is None else part.gone for one, part in waiting]
+            gone = np.concatenate(masks)
+        return ManifestEntries.concat([one for one, _ in waiting]), gone
+
+    for part in parts:
+        one = next(entries)
+        # The types of a partition differ if no schema of the table has its source any more.
+        if waiting and (size + len(one) > _ENTRIES_AT_ONCE or waiting[0][0].partition.type != one.partition.type):
+            yield together()
+            waiting, size = [], 0
+        waiting.append((one, part))
+        size += len(one)
+    if waiting:
+        yield together()
+
+
 def _carry(
     writer: ManifestWriter, entries: ManifestEntries, gone: np.ndarray[Any, Any] | None
 ) -> ManifestEntries | None:
-    """Write the live entries of a manifest, and return the removed ones."""
+    """Write the live entries, and return the removed ones."""
     live = entries.status() != EntryStatus.DELETED
     if gone is None:
         writer.existing(entries.filter(live))

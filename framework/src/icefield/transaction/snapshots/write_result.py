@@ -42,19 +42,22 @@ class WriteResult:
 
     def count(self, snapshot_id: int, summary: Mapping[str, str], edited: EditedRows | None) -> None:
         """Add the counts of a snapshot; ``edited`` are known counts of rows."""
-        number = {name: int(value) for name, value in summary.items() if name in _COUNTED}.get
+
+        def number(name: str) -> int:
+            return int(summary.get(name, 0))
+
         self.snapshot_id = snapshot_id
-        self.files_added += number("added-data-files", 0) + number("added-delete-files", 0)
-        self.files_removed += number("deleted-data-files", 0) + number("removed-delete-files", 0)
-        added, marked = number("added-records", 0), number("added-position-deletes", 0)
-        gone = number("deleted-records", 0) - number("removed-position-deletes", 0)
+        self.files_added += number("added-data-files") + number("added-delete-files")
+        self.files_removed += number("deleted-data-files") + number("removed-delete-files")
+        added, marked = number("added-records"), number("added-position-deletes")
+        gone = number("deleted-records") - number("removed-position-deletes")
         inserted = added if edited is None else edited.inserted
         deleted = marked + gone - added + inserted
         if edited is not None and not edited.drops:
             deleted = edited.deleted
         self.rows_inserted += inserted
         self.rows_updated += 0 if edited is None else edited.updated
-        is_known = self.rows_deleted is not None and not number("added-equality-deletes", 0)
+        is_known = self.rows_deleted is not None and not number("added-equality-deletes")
         self.rows_deleted = (self.rows_deleted or 0) + deleted if is_known else None
 
 
@@ -66,21 +69,6 @@ class EditedRows:
     updated: int
     deleted: int
     drops: bool
-
-
-_COUNTED: Final = frozenset(
-    {
-        "added-data-files",
-        "added-delete-files",
-        "deleted-data-files",
-        "removed-delete-files",
-        "added-records",
-        "deleted-records",
-        "added-position-deletes",
-        "removed-position-deletes",
-        "added-equality-deletes",
-    }
-)
 
 
 def authorship(properties: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

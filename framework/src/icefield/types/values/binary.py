@@ -34,7 +34,7 @@ WRITTEN_BEFORE_PROMOTION: Final[dict[type[IcebergType], tuple[str, int]]] = {
 """The form of four bytes instead of eight, and the factor to the promoted type's unit."""
 
 
-def to_bytes(iceberg_type: IcebergType, internal: Any) -> bytes:
+def value_to_bytes(iceberg_type: IcebergType, internal: Any) -> bytes:
     """The bytes of one internal value.
 
     Raises ``InvalidArgument`` for null, for a value that is not of the type, and for the types without a binary form:
@@ -71,7 +71,7 @@ def _to_bytes(iceberg_type: IcebergType, internal: Any) -> bytes:
     raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
 
 
-def from_bytes(iceberg_type: IcebergType, data: bytes) -> Any:
+def value_from_bytes(iceberg_type: IcebergType, data: bytes) -> Any:
     """The internal value of bytes that were written for ``iceberg_type`` or for a type it was promoted from.
 
     If there are four bytes instead of eight, the value was written before a promotion: an int for a long, a float for a

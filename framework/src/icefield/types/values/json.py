@@ -27,7 +27,7 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}
 _DECIMAL: Final = re.compile(r"[+-]?[0-9]{1,76}(?:\.[0-9]{0,76})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
-def to_json(iceberg_type: IcebergType, internal: Any) -> Any:
+def value_to_json(iceberg_type: IcebergType, internal: Any) -> Any:
     """The JSON object (as ``json`` takes it) of an internal value; null is None.
 
     Raises ``InvalidArgument`` for a value that has no JSON form, such as NaN.
@@ -43,7 +43,7 @@ def to_json(iceberg_type: IcebergType, internal: Any) -> Any:
         raise InvalidArgument(f"a value of type {iceberg_type} has no JSON form: {shown(internal)}") from None
 
 
-def from_json(iceberg_type: IcebergType, value: Any) -> Any:
+def value_from_json(iceberg_type: IcebergType, value: Any) -> Any:
     """The internal value of a JSON object (as ``json`` gives it); null is None.
 
     Raises ``InvalidArgument``, naming the type, for JSON of a kind or form that is not the type's.
@@ -144,13 +144,15 @@ def _read_struct(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
         if not key.isascii() or not key.isdigit():
             raise InvalidArgument(f"the JSON form of a struct has field ids for keys, not {shown(key)}")
     fields = iceberg_type.children
-    return tuple(null_checked(child, from_json(child.field_type, value.get(str(child.field_id)))) for child in fields)
+    return tuple(
+        null_checked(child, value_from_json(child.field_type, value.get(str(child.field_id)))) for child in fields
+    )
 
 
 def _read_list(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
     (element,) = iceberg_type.children
     items = _of_kind(iceberg_type, value, list)
-    return tuple(null_checked(element, from_json(element.field_type, item)) for item in items)
+    return tuple(null_checked(element, value_from_json(element.field_type, item)) for item in items)
 
 
 def _read_map(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
@@ -163,8 +165,8 @@ def _read_map(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
         raise InvalidArgument(f"the JSON form of a map has {len(keys)} keys and {len(items)} values")
     return tuple(
         (
-            null_checked(iceberg_type.key, from_json(iceberg_type.key_type, key)),
-            null_checked(iceberg_type.value, from_json(iceberg_type.value_type, item)),
+            null_checked(iceberg_type.key, value_from_json(iceberg_type.key_type, key)),
+            null_checked(iceberg_type.value, value_from_json(iceberg_type.value_type, item)),
         )
         for key, item in zip(keys, items, strict=True)
     )
@@ -189,18 +191,18 @@ def _write_timestamp(iceberg_type: Any, internal: Any) -> str:
 
 def _write_struct(iceberg_type: IcebergType, internal: Any) -> dict[str, Any]:
     pairs = zip(iceberg_type.children, internal, strict=True)
-    return {str(child.field_id): to_json(child.field_type, item) for child, item in pairs if item is not None}
+    return {str(child.field_id): value_to_json(child.field_type, item) for child, item in pairs if item is not None}
 
 
 def _write_list(iceberg_type: IcebergType, internal: Any) -> list[Any]:
-    return [to_json(iceberg_type.children[0].field_type, item) for item in internal]
+    return [value_to_json(iceberg_type.children[0].field_type, item) for item in internal]
 
 
 def _write_map(iceberg_type: IcebergType, internal: Any) -> dict[str, Any]:
     assert isinstance(iceberg_type, MapType)
     return {
-        "keys": [to_json(iceberg_type.key_type, key) for key, _ in internal],
-        "values": [to_json(iceberg_type.value_type, item) for _, item in internal],
+        "keys": [value_to_json(iceberg_type.key_type, key) for key, _ in internal],
+        "values": [value_to_json(iceberg_type.value_type, item) for _, item in internal],
     }
 
 

@@ -23,7 +23,7 @@ from icefield.types.values import calendar
 from icefield.types.values.arrow import from_arrow_scalar
 from icefield.types.values.calendar import INT32, INT64, MICROS_PER_DAY
 from icefield.types.values.internal import decimal_of_type, null_checked, out_of_range, within
-from icefield.types.values.json import from_json
+from icefield.types.values.json import value_from_json
 
 _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -201,7 +201,7 @@ def _binary(iceberg_type: IcebergType, value: Any) -> bytes:
 
 
 def _geo(iceberg_type: IcebergType, value: Any) -> bytes:
-    return from_json(iceberg_type, value) if isinstance(value, str) else _bytes_of(iceberg_type, value, None)
+    return value_from_json(iceberg_type, value) if isinstance(value, str) else _bytes_of(iceberg_type, value, None)
 
 
 def _bytes_of(iceberg_type: IcebergType, value: Any, length: int | None) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument
 from icefield.types.primitive import IcebergType
-from icefield.types.values.binary import from_bytes
+from icefield.types.values.binary import value_from_bytes
 from icefield.types.values.internal import decimal_from_unscaled
 from icefield.types.values.python import to_python
 
@@ -121,7 +121,7 @@ class _VariantDecoder:
         if kind == _ARRAY:
             return self.array(at + 1, header, depth)
         if kind == _SHORT_STRING:
-            return VariantLeaf(iceberg.StringType(), from_bytes(iceberg.StringType(), self.take(at + 1, header)))
+            return VariantLeaf(iceberg.StringType(), value_from_bytes(iceberg.StringType(), self.take(at + 1, header)))
         return self.primitive(at + 1, header)
 
     def take(self, start: int, length: int) -> bytes:
@@ -140,11 +140,13 @@ class _VariantDecoder:
             )
         if kind in _FIXED_WIDTH:
             field_type, width = _FIXED_WIDTH[kind]
-            return VariantLeaf(field_type, from_bytes(field_type, self.take(at, width)))
+            return VariantLeaf(field_type, value_from_bytes(field_type, self.take(at, width)))
         if kind in _DECIMALS:
             return self.decimal(at, *_DECIMALS[kind])
         if kind in _SIZED:
-            return VariantLeaf(_SIZED[kind], from_bytes(_SIZED[kind], self.take(at + 4, _number(self.data, at, 4))))
+            return VariantLeaf(
+                _SIZED[kind], value_from_bytes(_SIZED[kind], self.take(at + 4, _number(self.data, at, 4)))
+            )
         raise InvalidArgument(f"a variant has a primitive of unknown kind {kind}")
 
     def decimal(self, at: int, precision: int, width: int) -> VariantLeaf:

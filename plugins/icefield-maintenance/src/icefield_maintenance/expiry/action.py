@@ -57,7 +57,7 @@ def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tupl
     found = expired(base, asked)
     unknown = asked.snapshot_ids - base.snapshots.positions.keys()
     if unknown and io is not None:
-        unknown -= {snapshot.snapshot_id for snapshot in left_behind(io, base, frozenset()).snapshots}
+        unknown -= {snapshot.snapshot_id for snapshot in left_behind(io, base, ()).snapshots}
         if unknown:
             raise NoSuchSnapshot(f"the table has no snapshot {min(unknown)}", snapshot_id=min(unknown))
     if not found:

@@ -75,7 +75,7 @@ def _foreseen(target: TableAccess, asked: Retention, clean_files: bool) -> Expir
 def _found(
     io: FileIO, before: TableMetadata, after: TableMetadata, location: str | None, runner: WorkRunner | None
 ) -> Unreachable:
-    gone = left_behind(io, after, before.snapshots.positions.keys())
+    gone = left_behind(io, after, before.snapshots)
     gone.add(Gone.between(before, after))
     found = unreachable(io, after, gone, location, runner)
     if found:

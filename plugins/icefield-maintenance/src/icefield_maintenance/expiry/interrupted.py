@@ -7,12 +7,12 @@ latest snapshot last of all: while this list exists, other files of that expiry 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from icefield.errors import IcefieldError
-from icefield.metadata import TableMetadata, decode_metadata
+from icefield.metadata import Snapshot, TableMetadata, decode_metadata
 from icefield.storage import FileIO
 
 from icefield_maintenance.expiry.unreachable import Gone
@@ -23,22 +23,21 @@ _VERSIONS: Final = 16
 _log = logging.getLogger(__name__)
 
 
-def left_behind(io: FileIO, current: TableMetadata, known: Iterable[int]) -> Gone:
+def left_behind(io: FileIO, current: TableMetadata, known: Iterable[Snapshot]) -> Gone:
     """The leftovers of expiries before ``current``, as far as the latest versions show them.
 
     ``known`` are snapshots that are already handled. The earliest expiry comes first, so that its lists are deleted
     before the list by which later runs find all leftovers.
     """
     expiries: list[Gone] = []
-    seen = set(known) | current.snapshots.positions.keys()
-    for entry in reversed([*current.metadata_log][-_VERSIONS:]):
-        try:
-            location = entry.metadata_file
-            before = decode_metadata(io.read_metadata(location), location)
-        except IcefieldError as error:
-            _log.info("the version in %s is not looked at: %s", entry.metadata_file, error)
-            break
-        if before.table_uuid != current.table_uuid:
+    numbers = {one.snapshot_id: one.sequence_number for one in (*known, *current.snapshots)}
+    seen = set(numbers)
+    latest = [entry.metadata_file for entry in [*current.metadata_log][-_VERSIONS:]]
+    if latest and _shows_no_expiry(_version(io, latest[0], current), current, numbers):
+        return Gone()
+    for location in reversed(latest):
+        before = _version(io, location, current)
+        if before is None:
             break
         gone = Gone.between(before, current, before.snapshots.positions.keys() - seen)
         if not gone.snapshots:
@@ -51,6 +50,25 @@ def left_behind(io: FileIO, current: TableMetadata, known: Iterable[int]) -> Gon
     for gone in reversed(expiries):
         found.add(gone)
     return found
+
+
+def _version(io: FileIO, location: str, current: TableMetadata) -> TableMetadata | None:
+    """An earlier version of the table; None if it cannot be read, or is another table's."""
+    try:
+        found = decode_metadata(io.read_metadata(location), location)
+    except IcefieldError as error:
+        _log.info("the version in %s is not looked at: %s", location, error)
+        return None
+    return found if found.table_uuid == current.table_uuid else None
+
+
+def _shows_no_expiry(before: TableMetadata | None, current: TableMetadata, numbers: Mapping[int, int]) -> bool:
+    """Whether no snapshot but those with these numbers has existed since a version: each new one takes a number."""
+    if before is None or before.format_version == 1:
+        return False
+    later = sum(number > before.last_sequence_number for number in numbers.values())
+    made = current.last_sequence_number - before.last_sequence_number
+    return later == made and before.snapshots.positions.keys() <= numbers.keys()
 
 
 def _is_there(io: FileIO, gone: Gone) -> bool:

@@ -25,6 +25,7 @@ from icefield.metadata import METADATA_DELETE_AFTER_COMMIT, EncryptedKey, Snapsh
 from icefield.storage import FileIO, HashedLocations, LocationSet, TableFiles, folders_in
 
 from icefield_maintenance.candidates import DeletionCandidates
+from icefield_maintenance.expiry.succession import Succession
 
 _MOST_FOLDERS: Final = 100
 
@@ -124,12 +125,12 @@ def unreachable(
     if not gone:
         return found
     seen = LocationSet()
-    kept_manifests = manifests_of(io, kept, kept.snapshots, places, seen, lenient=False)
+    steps = Succession(gone.snapshots, kept.snapshots)
+    kept_manifests = manifests_of(io, kept, kept.snapshots, places, seen, lenient=False, note=steps.note)
     with_keys = replace(kept, encryption_keys=kept.encryption_keys.extended(gone.keys)) if gone.keys else kept
-    doomed = manifests_of(io, with_keys, gone.snapshots, places, seen, lenient=True)
-    for locations, kinds in files_of_manifests(
-        io, [one for one in doomed if _may_hold_files(one)], live=True, runner=runner
-    ):
+    doomed = manifests_of(io, with_keys, gone.snapshots, places, seen, lenient=True, note=steps.note)
+    holding = [one for one in steps.losing(doomed, places) if _may_hold_files(one)]
+    for locations, kinds in files_of_manifests(io, holding, live=True, runner=runner):
         found.content.add(locations, kinds)
     naming = found.naming
     naming.add_all(gone.statistics, FileKind.STATISTICS)

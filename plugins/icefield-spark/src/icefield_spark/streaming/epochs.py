@@ -8,6 +8,7 @@ expired.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from icefield.transaction import Action, ActionContext, Changes
 RUN_ID: Final = "icefield.streaming.run-id"
 WRITE_ID: Final = "icefield.write-id"
 """Keys of a summary, beside the keys of the query and the epoch."""
+
+MANY_SNAPSHOTS: Final = 500
+"""A stream warns whenever its table has reached a multiple of this number of snapshots: some 200 kB of metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +95,25 @@ class WriteOnce(Action):
         """Nothing to change. Raises ``EpochWritten``."""
         found = last_epoch(base, self._branch, self._epoch.query)
         if found is None or found[0] < self._epoch.number:
+            _warn_of_many_snapshots(".".join(context.name), len(base.snapshots))
             return Changes()
         number, snapshot = found
         if snapshot is None or snapshot.summary.get(WRITE_ID) == self._write_id:
             context.written.forget()  # the table has, or may have, these very files
         raise EpochWritten(
             f"epoch {self._epoch.number} of query {self._epoch.query} is in the table, whose last one is {number}"
+        )
+
+
+def _warn_of_many_snapshots(table: str, count: int) -> None:
+    # Spark commits each epoch in a new process, which knows nothing of earlier warnings.
+    if count and count % MANY_SNAPSHOTS == 0:
+        warnings.warn(
+            f"table '{table}' has {count:,} snapshots, and each epoch of the stream writes the metadata of them all: "
+            f"expire snapshots from time to time, by 'icefield expire-snapshots {table}' or "
+            f"CALL system.expire_snapshots('{table}'); the table property history.expire.max-snapshot-age-ms states "
+            "how long they are kept",
+            stacklevel=2,
         )
 
 

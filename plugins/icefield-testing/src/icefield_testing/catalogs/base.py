@@ -20,10 +20,11 @@ SCHEMA = Schema(NestedField(1, "id", LongType(), required=True))
 _SOON: Final = {
     "commit.retry.min-wait-ms": "1",
     "commit.retry.max-wait-ms": "20",
+    "commit.retry.total-timeout-ms": "20000",
     "commit.status-check.min-wait-ms": "1",
     "commit.status-check.max-wait-ms": "20",
 }
-"""Properties of the tables: a catalog or a service that retries waits only a little."""
+"""Properties of the tables: a catalog or a service that retries waits only a little, and gives up soon."""
 
 
 class CatalogChecks(Suite):

@@ -19,6 +19,7 @@ from icefield.types import DELETE_FILE_PATH, DELETE_FILE_POS, NestedField
 
 from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.ledger import Ledger
+from icefield_maintenance.doctor.tables.row_counts import RowCounts
 from icefield_maintenance.doctor.tables.stated_bounds import wrong_bound, wrong_count
 from icefield_maintenance.doctor.tables.subject import Subject
 from icefield_maintenance.puffin_reader import PuffinReader
@@ -38,10 +39,8 @@ Footers = dict[str, Mapping[tuple[int | None, int | None], str]]
 """By the path of a Puffin file: the data file of each vector in it, by the vector's offset and length."""
 
 
-def look_at_deletes(
-    subject: Subject, file: DataFile, rows: Mapping[str, int], footers: Footers, ledger: Ledger
-) -> None:
-    """Read a delete file of any kind from end to end; ``rows`` are the row counts of the live data files, by path.
+def look_at_deletes(subject: Subject, file: DataFile, rows: RowCounts, footers: Footers, ledger: Ledger) -> None:
+    """Read a delete file of any kind from end to end; ``rows`` are the row counts of the live data files.
 
     ``footers`` caches the footers that are read: a Puffin file mostly has many vectors, and one footer.
     """
@@ -60,10 +59,10 @@ def look_at_deletes(
         ledger.breach(rule, file.file_path, str(error))
 
 
-def _read_vector(subject: Subject, vector: DataFile, rows: Mapping[str, int]) -> None:
+def _read_vector(subject: Subject, vector: DataFile, rows: RowCounts) -> None:
     """Check that a vector decodes, deletes as many rows as its entry states, and none beyond the end of its file."""
     path = vector.referenced_data_file or ""
-    of = DataFile(file_path=path, file_format="", record_count=rows.get(path, -1), file_size_in_bytes=0)
+    of = DataFile(file_path=path, file_format="", record_count=int(rows.find([path])[0]), file_size_in_bytes=0)
     read_vector(subject.io, vector, of)
 
 
@@ -134,7 +133,7 @@ def _look_at_metrics(file: DataFile, held: Metrics, schema: Schema, names: Mappi
             ledger.breach(rules.DELETE_METRICS, file.file_path, each)
 
 
-def _look_at_positions(subject: Subject, file: DataFile, rows: Mapping[str, int], ledger: Ledger) -> None:
+def _look_at_positions(subject: Subject, file: DataFile, rows: RowCounts, ledger: Ledger) -> None:
     """Check that each position is a row of its data file, and that this is the data file that the entry names.
 
     Reading refuses missing or negative positions.
@@ -150,9 +149,8 @@ def _look_at_positions(subject: Subject, file: DataFile, rows: Mapping[str, int]
             continue
         encoded: Any = paths if hasattr(paths, "dictionary") else paths.dictionary_encode()
         names = encoded.dictionary.to_pylist()
-        limits = np.fromiter((rows.get(name, -1) for name in names), np.int64, len(names))
         indices = encoded.indices.to_numpy()
-        limit = limits[indices]
+        limit = rows.find(names)[indices]
         places = np.flatnonzero((limit >= 0) & (positions >= limit))
         beyond += len(places)
         if len(places) and not example:

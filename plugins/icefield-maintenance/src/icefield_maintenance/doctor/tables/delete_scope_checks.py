@@ -5,7 +5,7 @@ The delete index decides which delete files apply, as in scans and in the remova
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import manifest as f
 from icefield.engine import DeleteIndex, partition_keys
-from icefield.errors import IcefieldError
 from icefield.manifest import DataFileContent, ManifestEntries
 from icefield.types import DELETE_FILE_PATH
 
@@ -22,39 +21,103 @@ from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.ledger import Ledger
 
 RULES: Final = (rules.DANGLING, rules.DELETE_PARTITIONS)
-COLUMNS: Final = (f.CONTENT, f.FILE_PATH, f.FILE_FORMAT, f.SEQUENCE_NUMBER, f.REFERENCED_DATA_FILE, f.PARTITION)
+COLUMNS: Final = frozenset(
+    {f.CONTENT, f.FILE_PATH, f.FILE_FORMAT, f.SEQUENCE_NUMBER, f.REFERENCED_DATA_FILE, f.PARTITION}
+)
 """The columns that are needed of all entries. Entries of delete files need the bounds as well."""
 _Mask = npt.NDArray[np.bool_]
 _Ints = npt.NDArray[np.int64]
 
 
-def look_at_scopes(
-    deletes: Sequence[ManifestEntries], data: Sequence[ManifestEntries], unpartitioned: Collection[int], ledger: Ledger
-) -> None:
-    """Check all delete files of a snapshot together with its data files; all entries are live."""
-    ledger.look_at(rules.DANGLING)
-    taken = np.asarray(pc.fill_null(_ambiguous(deletes), False))
-    starts = np.cumsum([0, *map(len, deletes)]).tolist()
-    parts = [part.filter(~taken[start : start + len(part)]) for part, start in zip(deletes, starts, strict=False)]
-    scopes = _Scopes([part for part in parts if len(part)], [part for part in data if len(part)])
-    if not len(scopes):
-        return
-    try:
-        unused = ~scopes.used(unpartitioned)
-    except IcefieldError:
-        return  # an entry has no sequence number, which another check reports
-    ledger.look_at(rules.DELETE_PARTITIONS)
-    misplaced = scopes.misplaced(unused)
-    for path, named in scopes.of(misplaced):
-        found = f"it deletes rows of {named}, which is of another partition, or of another spec"
-        ledger.breach(rules.DELETE_PARTITIONS, path, found)
-    ledger.look_at(rules.DANGLING)
-    gone = scopes.gone()
-    for path, named in scopes.of(unused & gone):
-        ledger.breach(rules.DANGLING, path, f"it deletes rows of {named}, which is no file of the table")
-    for path, _ in scopes.of(unused & ~gone & ~misplaced):
-        found = "no data file that it could apply to is as old as it, or each has a deletion vector instead"
-        ledger.breach(rules.DANGLING, path, found)
+class DeleteScopes:
+    """The delete files of a snapshot: ``add`` its data files, manifest by manifest, then ``look``.
+
+    All entries are live. Vectors without a data file, or with the data file of another vector, are left out: other
+    checks report them. Raises ``InvalidMetadata`` for an entry without a sequence number, which another check reports.
+    """
+
+    def __init__(self, deletes: Sequence[ManifestEntries], unpartitioned: Collection[int]) -> None:
+        taken = np.asarray(pc.fill_null(_ambiguous(deletes), False))
+        starts = np.cumsum([0, *map(len, deletes)]).tolist()
+        parts = [part.filter(~taken[start : start + len(part)]) for part, start in zip(deletes, starts, strict=False)]
+        self._deletes = [part for part in parts if len(part)]
+        self._index = DeleteIndex(self._deletes, unpartitioned)
+        self._used: _Mask = np.zeros(sum(map(len, self._deletes)), bool)
+        named = _named(self._deletes).dictionary_encode()
+        self._names: pa.Array = named.dictionary
+        self._places: _Ints = np.asarray(pc.fill_null(named.indices, -1)).astype(np.int64)
+        """For each delete file: the number of the only data file to which it can apply; -1 without one."""
+        self._is_live: _Mask = np.zeros(len(self._names), bool)
+
+    def add(self, data: ManifestEntries) -> None:
+        """Note which delete files apply to some data files. Raises ``InvalidMetadata``."""
+        if not len(data) or not self._deletes:
+            return
+        assigned = self._index.assign(data)
+        if assigned is not None:
+            self._used |= assigned.used()
+        places, _ = self._found(data)
+        self._is_live[places] = True
+
+    def look(self, data: Callable[[], Iterator[ManifestEntries]], ledger: Ledger) -> None:
+        """Check the delete files. ``data`` reads the data files once more, if some delete files are not used."""
+        ledger.look_at(rules.DELETE_PARTITIONS)
+        unused = ~self._used
+        named = self._places >= 0
+        is_live = np.append(self._is_live, False)[self._places]
+        misplaced = self._misplaced(unused & is_live, data)
+        for path, name in self._of(misplaced):
+            found = f"it deletes rows of {name}, which is of another partition, or of another spec"
+            ledger.breach(rules.DELETE_PARTITIONS, path, found)
+        ledger.look_at(rules.DANGLING)
+        gone = named & ~is_live
+        for path, name in self._of(unused & gone):
+            ledger.breach(rules.DANGLING, path, f"it deletes rows of {name}, which is no file of the table")
+        for path, _ in self._of(unused & ~gone & ~misplaced):
+            found = "no data file that it could apply to is as old as it, or each has a deletion vector instead"
+            ledger.breach(rules.DANGLING, path, found)
+
+    def _found(self, data: ManifestEntries) -> tuple[_Ints, _Ints]:
+        """The numbers of the named data files among some data files, and their rows there."""
+        places = pc.index_in(data.column(f.FILE_PATH).cast(pa.binary()), value_set=self._names)
+        rows = np.flatnonzero(np.asarray(places.is_valid()))
+        return np.asarray(places.take(pa.array(rows))).astype(np.int64), rows
+
+    def _misplaced(self, suspects: _Mask, data: Callable[[], Iterator[ManifestEntries]]) -> _Mask:
+        """The mask of suspects that would apply if they had the partition of their data file."""
+        misplaced: _Mask = np.zeros(len(suspects), bool)
+        some = np.flatnonzero(suspects)
+        if not len(some):
+            return misplaced
+        wanted = np.zeros(len(self._names), bool)
+        wanted[self._places[some]] = True
+        files: dict[int, tuple[int, Hashable]] = {}
+        for part in data():
+            places, rows = self._found(part)
+            rows, places = rows[wanted[places]], places[wanted[places]]
+            numbers = np.asarray(part.column(f.SEQUENCE_NUMBER))[rows].tolist()
+            keys = partition_keys(part.spec_id, part.partition, rows)
+            for place, number, key in zip(places.tolist(), numbers, keys, strict=True):
+                files.setdefault(place, (number, key))
+        vectors = np.asarray(_are_vectors(self._deletes))
+        has_vector = np.zeros(len(self._names) + 1, bool)
+        has_vector[self._places[vectors]] = True
+        ages = np.asarray(_column(self._deletes, f.SEQUENCE_NUMBER))
+        counts = vectors | ~has_vector[self._places]
+        for row, key in zip(some.tolist(), _partitions(self._deletes, some), strict=True):
+            age, own = files[int(self._places[row])]
+            misplaced[row] = ages[row] >= age and counts[row] and own != key
+        return misplaced
+
+    def _of(self, chosen: _Mask) -> list[tuple[str, str]]:
+        """The location of each chosen delete file, and the location of its data file."""
+        rows = np.flatnonzero(chosen)
+        if not len(rows):
+            return []
+        places = self._places[rows]
+        names = self._names.take(pa.array(places, mask=places < 0)).to_pylist()
+        paths = _column(self._deletes, f.FILE_PATH).take(pa.array(rows)).to_pylist()
+        return [(path, (name or b"").decode(errors="replace")) for path, name in zip(paths, names, strict=True)]
 
 
 def _ambiguous(deletes: Sequence[ManifestEntries]) -> pa.Array:
@@ -79,61 +142,9 @@ def _are_vectors(parts: Sequence[ManifestEntries]) -> pa.Array:
     return pc.and_(is_puffin, pc.equal(_column(parts, f.CONTENT), int(DataFileContent.POSITION_DELETES)))
 
 
-class _Scopes:
-    """The delete files and the data files of a snapshot, each numbered over their manifests."""
-
-    def __init__(self, deletes: Sequence[ManifestEntries], data: Sequence[ManifestEntries]) -> None:
-        self._deletes, self._data = deletes, data
-        if deletes:
-            self._named = _named(deletes)
-            self._live = _column(data, f.FILE_PATH).cast(pa.binary()) if data else pa.array([], pa.binary())
-
-    def __len__(self) -> int:
-        return sum(map(len, self._deletes))
-
-    def used(self, unpartitioned: Collection[int]) -> _Mask:
-        """The mask of delete files that apply to a data file. Raises ``InvalidMetadata``."""
-        index = DeleteIndex(self._deletes, unpartitioned)
-        used: _Mask = np.zeros(len(self), bool)
-        for part in self._data:
-            assigned = index.assign(part)
-            if assigned is not None:
-                used |= assigned.used()
-        return used
-
-    def gone(self) -> _Mask:
-        """The mask of delete files with a single data file that is not live."""
-        is_live = pc.is_in(self._named, value_set=self._live)
-        mask: _Mask = np.asarray(pc.and_not(pc.is_valid(self._named), is_live))
-        return mask
-
-    def misplaced(self, unused: _Mask) -> _Mask:
-        """The mask of unused delete files that would apply if they had the partition of their data file."""
-        places = pc.index_in(self._named, value_set=self._live)
-        some = np.flatnonzero(unused & np.asarray(pc.is_valid(places)))
-        found: _Mask = np.zeros(len(self), bool)
-        if not len(some):
-            return found
-        files = np.asarray(places.take(pa.array(some))).astype(np.int64)
-        ages = np.asarray(_column(self._deletes, f.SEQUENCE_NUMBER))[some]
-        in_time = ages >= np.asarray(_column(self._data, f.SEQUENCE_NUMBER))[files]
-        vectors = np.asarray(_are_vectors(self._deletes))
-        replaced = pc.is_in(self._named, value_set=self._named.filter(pa.array(vectors)), skip_nulls=True)
-        counts = vectors[some] | ~np.asarray(replaced)[some]
-        pairs = zip(_partitions(self._deletes, some), _partitions(self._data, files), strict=True)
-        found[some] = in_time & counts & np.fromiter((one != other for one, other in pairs), bool, len(some))
-        return found
-
-    def of(self, chosen: _Mask) -> list[tuple[str, str]]:
-        """The location of each chosen delete file, and the location of its data file."""
-        rows = pa.array(np.flatnonzero(chosen))
-        named = [(name or b"").decode(errors="replace") for name in self._named.take(rows).to_pylist()]
-        return list(zip(_column(self._deletes, f.FILE_PATH).take(rows).to_pylist(), named, strict=True))
-
-
 def _named(deletes: Sequence[ManifestEntries]) -> pa.Array:
     """The only data file of each position delete file or vector, by its reference or by equal bounds, else null."""
-    found = []
+    found: list[pa.Array] = [pa.array([], pa.binary())]
     for part in deletes:
         referenced = part.column(f.REFERENCED_DATA_FILE).cast(pa.binary())
         low, high = (part.statistic(kind, DELETE_FILE_PATH.field_id) for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS))

@@ -1,4 +1,4 @@
-"""Checks of manifest entries: of single entries here, of all entries together in ``live_checks``."""
+"""Checks of single manifest entries. ``live_checks`` checks all entries of a snapshot together."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from icefield.engine import from_bytes_array
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries, map_parts
 
-from icefield_maintenance.doctor.tables import live_checks, rules
-from icefield_maintenance.doctor.tables.groups import RuleGroup
+from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.rules import Rule
 from icefield_maintenance.doctor.tables.subject import Subject
@@ -23,13 +22,23 @@ _WORKED_OUT: Final = (rules.COUNTS_IMPOSSIBLE, rules.BOUNDS_CROSSED)
 _V3: Final = 3
 
 
-def examine_entries(subject: Subject, ledger: Ledger) -> None:
-    """Check the entries at the heads of branches and tags."""
-    for entries in subject.readable():
-        _EntriesExamination(subject, entries, ledger).run()
-        ledger.look_at(None)
-    for head in subject.heads():
-        live_checks.look_at_head(subject, head, ledger)
+RULES: Final = (
+    rules.ENTRY_NUMBERS,
+    rules.SORT_ORDERS,
+    rules.EQUALITY_IDS,
+    rules.VECTOR_VERSION,
+    rules.VECTOR_FIELDS,
+    rules.COUNTS_IMPOSSIBLE,
+    rules.BOUNDS_CROSSED,
+    rules.SPLIT_OFFSETS,
+    rules.COLUMN_SIZES,
+)
+
+
+def look_at_entries(subject: Subject, entries: ManifestEntries, ledger: Ledger) -> None:
+    """Check each entry of a manifest."""
+    # The single statistics are kept in an object of their own, which is dropped after the checks.
+    _EntriesExamination(subject, entries.select(entries.read), ledger).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,13 @@ class _EntriesExamination:
 
     def _breach(self, rule: Rule, mask: Any, found: str) -> None:
         """Note the live entries that a mask marks, as breaches of a rule."""
-        marked = np.asarray(pc.fill_null(mask, False)) if isinstance(mask, pa.Array) else np.asarray(mask)
+        if isinstance(mask, pa.Array):
+            if not mask.true_count:
+                return
+            mask = pc.fill_null(mask, False)
+        marked = np.asarray(mask)
+        if not marked.any():
+            return
         rows = np.flatnonzero(marked & (self.entries.status() != EntryStatus.DELETED))
         if len(rows):
             paths = self.entries.column(f.FILE_PATH).take(pa.array(rows)).to_pylist()
@@ -122,6 +137,8 @@ class _EntriesExamination:
         size = self.entries.column(f.FILE_SIZE)
         self._breach(rules.COUNTS_IMPOSSIBLE, pc.less(size, 0), "its size is negative")
         schema = self.subject.metadata.schema()
+        for kind in (f.VALUE_COUNTS, f.NULL_VALUE_COUNTS, f.NAN_VALUE_COUNTS):
+            self.entries.gather(kind, schema.id_to_field)
         for number in schema.id_to_field:
             values = self.entries.statistic(f.VALUE_COUNTS, number)
             name = schema.find_column_name(number)
@@ -136,6 +153,8 @@ class _EntriesExamination:
 
     def _bounds(self) -> None:
         schema = self.subject.metadata.schema()
+        for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS):
+            self.entries.gather(kind, schema.id_to_field)
         for number, column in schema.id_to_field.items():
             name = schema.find_column_name(number)
             try:
@@ -180,20 +199,3 @@ def _stored(array: pa.Array) -> pa.Array:
 
 
 _UNSORTED: Final = pa.array([0], pa.int32())
-
-
-RULES: Final = RuleGroup(
-    (
-        rules.ENTRY_NUMBERS,
-        rules.SORT_ORDERS,
-        rules.EQUALITY_IDS,
-        rules.VECTOR_VERSION,
-        rules.VECTOR_FIELDS,
-        rules.COUNTS_IMPOSSIBLE,
-        rules.BOUNDS_CROSSED,
-        rules.SPLIT_OFFSETS,
-        rules.COLUMN_SIZES,
-        *live_checks.RULES,
-    ),
-    examine_entries,
-)

@@ -2,84 +2,100 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 from icefield import manifest as f
 from icefield.errors import IcefieldError
-from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestEntries
+from icefield.manifest import EntryStatus, ManifestEntries, ManifestFile
+from icefield.storage import LocationSet, path_hashes
 
 from icefield_maintenance.doctor.tables import delete_checks, rules
 from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
-from icefield_maintenance.doctor.tables.sampling import sampled
-from icefield_maintenance.doctor.tables.subject import Subject
+from icefield_maintenance.doctor.tables.row_counts import RowCounts
+from icefield_maintenance.doctor.tables.subject import FILE_COLUMNS, Subject, is_data, is_delete_file, is_vector
 
 _AT_ONCE: Final = 64
 """The number of files in one call of ``stat_many``."""
 _NEEDED: Final = "without the delete file, the rows that it deletes would be there again"
 
 
-@dataclass(slots=True)
-class _Files:
-    """The live files of the heads, by path: size and rows in the first entry, and other sizes in further entries."""
+class _LiveFiles:
+    """The live files of the heads: each file comes once for each size that an entry states.
 
-    sizes: dict[str, int] = field(default_factory=dict)
-    other_sizes: dict[str, set[int]] = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)
-    deletes: dict[tuple[str, int | None, int], DataFile] = field(default_factory=dict)
+    Only hashes are held: eight bytes for a location, and eight for a location with a size.
+    """
 
-    def add(self, entries: ManifestEntries) -> None:
-        """Add the live entries of a manifest."""
-        live = entries.filter(entries.status() != EntryStatus.DELETED)
-        paths = live.column(f.FILE_PATH).to_pylist()
-        for path, size in zip(paths, live.column(f.FILE_SIZE).to_pylist(), strict=True):
-            if self.sizes.setdefault(path, size) != size:
-                self.other_sizes.setdefault(path, set()).add(size)
-        is_data = np.asarray(live.column(f.CONTENT)) == DataFileContent.DATA
-        counts = live.column(f.RECORD_COUNT).to_pylist()
-        for path, count, data in zip(paths, counts, is_data, strict=True):
-            if data:
-                self.rows.setdefault(path, count)
-        deletes = live.filter(~is_data).data_files()
-        # Many vectors may be in one file.
-        self.deletes.update(((file.file_path, file.content_offset, file.record_count), file) for file in deletes)
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._known, self._sized = LocationSet(), LocationSet()
+        self.rows = RowCounts()
+        self.with_deletes: list[ManifestFile] = []
+        """The manifests that hold delete files."""
+
+    def __iter__(self) -> Iterator[tuple[str, int, bool, bool]]:
+        """The location and size of each file, whether it is a data file, and whether it comes for the first time."""
+        for entries in self._subject.readable(FILE_COLUMNS):
+            live = entries.filter(entries.status() != EntryStatus.DELETED)
+            data = is_data(live)
+            if not data.all():
+                self.with_deletes.append(entries.manifest)
+            hashes = path_hashes(live.column(f.FILE_PATH))
+            self.rows.add(hashes[data], np.asarray(live.column(f.RECORD_COUNT))[data])
+            yield from self._new(live, hashes, data)
+
+    def _new(
+        self, live: ManifestEntries, hashes: np.ndarray, data: np.ndarray
+    ) -> Iterator[tuple[str, int, bool, bool]]:
+        sizes = np.asarray(live.column(f.FILE_SIZE))
+        sized = hashes ^ (sizes.astype(np.uint64) * _ODD)
+        is_first = np.zeros(len(live), bool)
+        is_first[self._known.add_new(hashes)] = True
+        rows = self._sized.add_new(sized)
+        paths = live.column(f.FILE_PATH).take(pa.array(rows)).to_pylist()
+        yield from zip(paths, sizes[rows].tolist(), data[rows].tolist(), is_first[rows].tolist(), strict=True)
+
+
+_ODD: Final = np.uint64(0xD6E8FEB86659FD93)
+"""An odd number, by which different sizes give different products."""
 
 
 def examine_files(subject: Subject, ledger: Ledger) -> None:
     """Check the files in storage: one request for each file, several at once. A sample of delete files is read."""
-    files = _Files()
-    for entries in subject.readable():
-        files.add(entries)
+    files = _LiveFiles(subject)
     _look_at_sizes(subject, files, ledger)
     footers: delete_checks.Footers = {}
-    for kind in (True, False):
-        deletes = [file for file in files.deletes.values() if file.is_deletion_vector is kind]
-        for file in sampled(deletes, subject.sample):
+    for kind in (is_vector, is_delete_file):
+        for file in subject.files(kind, subject.sample, files.with_deletes):
             delete_checks.look_at_deletes(subject, file, files.rows, footers, ledger)
 
 
-def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:
-    storage, paths = subject.io.storage(), list(files.sizes)
-    for start in range(0, len(paths), _AT_ONCE):
-        some = paths[start : start + _AT_ONCE]
+def _look_at_sizes(subject: Subject, files: _LiveFiles, ledger: Ledger) -> None:
+    storage, left, is_known = subject.io.storage(), iter(files), True
+    while some := [*islice(left, _AT_ONCE)]:
+        if not is_known:
+            continue  # the files are still counted
         ledger.look_at(rules.FILES_MISSING)
         try:
-            found = storage.stat_many(some)
+            found = storage.stat_many([path for path, *_ in some])
         except IcefieldError as error:
             ledger.skip(rules.FILES_MISSING, str(error))
-            return
+            is_known = False
+            continue
         ledger.look_at(rules.FILE_SIZES)
-        for path, info in zip(some, found, strict=True):
+        for (path, stated, data, is_first), info in zip(some, found, strict=True):
             if info is None:
-                why = "" if path in files.rows else _NEEDED
-                ledger.breach(rules.FILES_MISSING, path, "a live file of the table is not there", no_repair=why)
-                continue
-            for stated in (files.sizes[path], *sorted(files.other_sizes.get(path, ()))):
-                if info.size != stated:
-                    said = f"it has {info.size:,} bytes, and its manifest says {stated:,}"
-                    ledger.breach(rules.FILE_SIZES, path, said)
+                if is_first:
+                    why = "" if data else _NEEDED
+                    ledger.breach(rules.FILES_MISSING, path, "a live file of the table is not there", no_repair=why)
+            elif info.size != stated:
+                said = f"it has {info.size:,} bytes, and its manifest says {stated:,}"
+                ledger.breach(rules.FILE_SIZES, path, said)
+        ledger.look_at(None)
 
 
 RULES: Final = RuleGroup(

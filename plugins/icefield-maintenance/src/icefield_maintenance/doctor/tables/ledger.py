@@ -55,7 +55,9 @@ class Ledger:
 
         ``no_repair``: why the repair of the rule does not apply to them.
         """
-        files = [each for each in (location, *others) if (rule.name, each) not in self._mended]
+        files = [location, *others]
+        if self._mended:
+            files = [each for each in files if (rule.name, each) not in self._mended]
         if not files:
             return
         breaches = self._breaches[rule]

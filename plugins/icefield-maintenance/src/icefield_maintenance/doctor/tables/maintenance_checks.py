@@ -17,7 +17,7 @@ from icefield.metadata import GC_ENABLED, MANIFEST_TARGET_SIZE, WRITE_TARGET_FIL
 from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
-from icefield_maintenance.doctor.tables.subject import Subject
+from icefield_maintenance.doctor.tables.subject import FILE_COLUMNS, Subject
 from icefield_maintenance.expiry.interrupted import left_behind
 from icefield_maintenance.expiry.retention import Retention, expired
 from icefield_maintenance.stored_version import with_what_is_stored
@@ -66,7 +66,7 @@ def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
     live = _Live()
     try:
         for manifest in subject.manifests(current):
-            live.add(subject.entries(manifest))
+            live.add(subject.entries(manifest, FILE_COLUMNS))
     except IcefieldError as error:
         for rule in (rules.SMALL_FILES, rules.DELETE_DEBT):
             ledger.skip(rule, str(error))

@@ -1,4 +1,4 @@
-"""Checks of manifest lists and manifests: each exists, and the lists match the contents of the manifests."""
+"""Checks of manifest lists, manifests and their entries: each exists, and the lists match the manifests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from icefield.metadata import TOTALS, Snapshot
 from icefield.toolkit import from_arrow_scalar, value_from_bytes
 from icefield.types import IcebergType, UnknownType
 
-from icefield_maintenance.doctor.tables import rules
+from icefield_maintenance.doctor.tables import entry_checks, rules
 from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
 from icefield_maintenance.doctor.tables.subject import Subject
@@ -55,9 +55,13 @@ def examine_manifests(subject: Subject, ledger: Ledger) -> None:
     ledger.look_at(None)
     live: dict[str, _Held] = {}
     for claims in subject.claims():
-        held = [_look_at_manifest(subject, claim, ledger) for claim in claims]
-        if held[0] is not None:
-            live[claims[0].manifest_path] = held[0]
+        first, *others = claims
+        entries = _look_at_manifest(subject, first, ledger)
+        if entries is not None:
+            live[first.manifest_path] = _Held(totals_of([entries]), _beside_vectors(entries))
+            entry_checks.look_at_entries(subject, entries, ledger)
+        for claim in others:
+            _look_at_manifest(subject, claim, ledger)
     ledger.look_at(rules.SNAPSHOT_TOTALS)
     for head in listed:
         _look_at_totals(subject, head, live, ledger)
@@ -99,8 +103,8 @@ def _next_row_id(subject: Subject) -> int | None:
     return subject.metadata.next_row_id if subject.metadata.format_version >= _V3 else None
 
 
-def _look_at_manifest(subject: Subject, manifest: ManifestFile, ledger: Ledger) -> _Held | None:
-    """Compare a manifest with its entry in a list. Return its contribution to the totals, if it can be read."""
+def _look_at_manifest(subject: Subject, manifest: ManifestFile, ledger: Ledger) -> ManifestEntries | None:
+    """Compare a manifest with its entry in a list. Return its entries, if it can be read."""
     path = manifest.manifest_path
     ledger.look_at(rules.MANIFEST_FILES)
     try:
@@ -122,7 +126,7 @@ def _look_at_manifest(subject: Subject, manifest: ManifestFile, ledger: Ledger) 
     ledger.look_at(rules.NEXT_ROW_ID)
     _look_at_row_ids(subject, manifest, entries, ledger)
     ledger.look_at(rules.SNAPSHOT_TOTALS)
-    return _Held(totals_of([entries]), _beside_vectors(entries))
+    return entries
 
 
 def _look_at_counts(manifest: ManifestFile, entries: ManifestEntries, ledger: Ledger) -> None:
@@ -269,6 +273,7 @@ RULES: Final = RuleGroup(
         rules.MANIFEST_PARTITIONS,
         rules.NEXT_ROW_ID,
         rules.SNAPSHOT_TOTALS,
+        *entry_checks.RULES,
     ),
     examine_manifests,
 )

@@ -24,14 +24,13 @@ from icefield_maintenance.doctor.tables import rules
 from icefield_maintenance.doctor.tables.corrections import rows_of
 from icefield_maintenance.doctor.tables.groups import RuleGroup
 from icefield_maintenance.doctor.tables.ledger import Ledger
-from icefield_maintenance.doctor.tables.sampling import sampled
 from icefield_maintenance.doctor.tables.stated_bounds import wrong_bound, wrong_count
-from icefield_maintenance.doctor.tables.subject import Subject
+from icefield_maintenance.doctor.tables.subject import Subject, is_data
 
 
 def examine_rows(subject: Subject, ledger: Ledger) -> None:
     """Check the rows of a sample of data files, or of all data files: see ``Subject.sample``."""
-    for file in sampled(subject.data_files(), subject.sample):
+    for file in subject.files(is_data, subject.sample):
         _FileExamination(subject, file, ledger).run()
 
 

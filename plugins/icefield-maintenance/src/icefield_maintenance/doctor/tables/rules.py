@@ -35,7 +35,7 @@ nor to the rewritten file. Readers see the same rows before and after.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """A rule: its name, its section in the specification, the advice for a breach, and the gravity of a breach.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 from icefield import manifest as f
 from icefield.errors import IcefieldError
 from icefield.manifest import (
@@ -20,8 +24,26 @@ from icefield.manifest import (
     read_manifest_list,
 )
 from icefield.metadata import Snapshot, TableMetadata
-from icefield.storage import FileIO
+from icefield.storage import FileIO, Hashes, LocationSet, path_hashes
 from icefield.types import StructType
+
+FILE_COLUMNS: Final = frozenset(
+    {
+        f.STATUS,
+        f.CONTENT,
+        f.FILE_PATH,
+        f.FILE_FORMAT,
+        f.PARTITION,
+        f.RECORD_COUNT,
+        f.FILE_SIZE,
+        f.FIRST_ROW_ID,
+        f.CONTENT_OFFSET,
+    }
+)
+"""The columns that several groups of rules read. All of them read the same, so that the cache serves the next group."""
+
+Kind = Callable[[ManifestEntries], npt.NDArray[Any]]
+"""A function that returns the mask of the entries of one kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,32 +96,104 @@ class Subject:
         """The manifests of all heads, each once, by its entry in the first head that lists it."""
         return [said[0] for said in self.claims()]
 
-    def entries(self, manifest: ManifestFile) -> ManifestEntries:
-        """The entries of a manifest, with all columns. Raises ``IcefieldError`` if the manifest cannot be read."""
-        return read_manifest(self.io, manifest, self.partition_type(manifest.partition_spec_id), columns=ALL_COLUMNS)
+    def entries(self, manifest: ManifestFile, columns: frozenset[int] = ALL_COLUMNS) -> ManifestEntries:
+        """The entries of a manifest. Raises ``IcefieldError`` if the manifest cannot be read."""
+        return read_manifest(self.io, manifest, self.partition_type(manifest.partition_spec_id), columns=columns)
 
-    def readable(self) -> Iterator[ManifestEntries]:
+    def readable(self, columns: frozenset[int] = ALL_COLUMNS) -> Iterator[ManifestEntries]:
         """The entries of the heads' manifests. Unreadable manifests are left out, as another check reports them."""
         for manifest in self.head_manifests():
             try:
-                yield self.entries(manifest)
+                yield self.entries(manifest, columns)
             except IcefieldError:
                 continue
 
     def data_files(self) -> list[DataFile]:
         """The live data files of the heads; equal entries of a file count once."""
-        files: dict[str, list[DataFile]] = {}
-        for entries in self.readable():
-            live = entries.status() != EntryStatus.DELETED
-            is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
-            for file in entries.filter(live & is_data).data_files():
-                said = files.setdefault(file.file_path, [])
-                # An upgrade assigns row ids to files that older heads list without row ids.
-                if not any(replace(file, first_row_id=each.first_row_id) == each for each in said):
-                    said.append(file)
-        return [file for said in files.values() for file in said]
+        return [*self.files(is_data)]
+
+    def files(
+        self, kind: Kind, most: int | None = None, manifests: Collection[ManifestFile] | None = None
+    ) -> Iterator[DataFile]:
+        """The live files of one kind in some manifests, by default those of the heads; equal entries count once.
+
+        At most ``most`` files are chosen, spread evenly from the first to the last; each comes with all its entries.
+        Only the hashes of all files are held in memory.
+        """
+        among = self.head_manifests() if manifests is None else manifests
+        held = [self._identities(manifest, kind) for manifest in among]
+        every = np.concatenate([np.zeros(0, np.uint64), *held])
+        distinct, first, counts = np.unique(every, return_index=True, return_counts=True)
+        chosen, repeated = LocationSet(), LocationSet()
+        repeated.add_new(distinct[counts > 1])
+        if most is not None and len(distinct) > most:
+            places = np.linspace(0, len(distinct) - 1, num=max(most, 0)).round().astype(np.int64)
+            distinct = every[np.sort(first)[np.unique(places)]]
+        chosen.add_new(distinct)
+        said: dict[int, list[DataFile]] = {}
+        for manifest, hashes in zip(among, held, strict=True):
+            is_chosen = chosen.has(hashes)
+            if not is_chosen.any():
+                continue
+            try:
+                entries = _live(self.entries(manifest), kind).filter(is_chosen)
+            except IcefieldError:
+                continue
+            some = hashes[is_chosen]
+            for file, number, again in zip(
+                entries.data_files(), some.tolist(), repeated.has(some).tolist(), strict=True
+            ):
+                if not again or _is_new(file, said.setdefault(number, [])):
+                    yield file
+
+    def _identities(self, manifest: ManifestFile, kind: Kind) -> Hashes:
+        try:
+            return _hashes(_live(self.entries(manifest, FILE_COLUMNS), kind))
+        except IcefieldError:
+            return np.zeros(0, np.uint64)
 
     def partition_type(self, spec_id: int) -> StructType:
         """The partition tuple of a spec. Raises ``IcefieldError`` for a spec that the table does not have."""
         spec = self.metadata.spec_by_id(spec_id)
         return spec.partition_type(self.metadata.schema(), self.metadata.schemas)
+
+
+def is_data(entries: ManifestEntries) -> npt.NDArray[Any]:
+    """The mask of data files."""
+    mask: npt.NDArray[Any] = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
+    return mask
+
+
+def is_vector(entries: ManifestEntries) -> npt.NDArray[Any]:
+    """The mask of deletion vectors."""
+    positions = np.asarray(entries.column(f.CONTENT)) == DataFileContent.POSITION_DELETES
+    mask: npt.NDArray[Any] = positions & np.asarray(pc.equal(entries.column(f.FILE_FORMAT), "puffin"))
+    return mask
+
+
+def is_delete_file(entries: ManifestEntries) -> npt.NDArray[Any]:
+    """The mask of delete files other than deletion vectors."""
+    mask: npt.NDArray[Any] = ~(is_data(entries) | is_vector(entries))
+    return mask
+
+
+def _live(entries: ManifestEntries, kind: Kind) -> ManifestEntries:
+    return entries.filter((entries.status() != EntryStatus.DELETED) & kind(entries))
+
+
+def _hashes(entries: ManifestEntries) -> Hashes:
+    """A hash of each file; of each vector, since many vectors may be in one file."""
+    hashes = path_hashes(entries.column(f.FILE_PATH))
+    offsets = entries.column(f.CONTENT_OFFSET)
+    if offsets.null_count < len(offsets):
+        hashes = hashes ^ path_hashes(pc.fill_null(offsets.cast(pa.string()), ""))
+    return hashes
+
+
+def _is_new(file: DataFile, said: list[DataFile]) -> bool:
+    """Whether no entry of the file says the same; adds the entry to ``said`` then."""
+    # An upgrade assigns row ids to files that older heads list without row ids.
+    if any(replace(file, first_row_id=each.first_row_id) == each for each in said):
+        return False
+    said.append(file)
+    return True

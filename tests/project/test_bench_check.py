@@ -1,0 +1,80 @@
+"""The check of benchmarks fails for more CPU time and for quadratic growth, and results of two runs are compared."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """The modules ``check`` and ``run`` of the folder of benchmarks."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    found = importlib.import_module("check"), importlib.import_module("run")
+    for name in ("check", "run"):
+        monkeypatch.delitem(sys.modules, name)
+    return found
+
+
+def costs(once: list[float], twice: list[float]) -> dict[str, list[list[dict[str, float]]]]:
+    return {"work": [[{"cpu": cpu} for cpu in once], [{"cpu": cpu} for cpu in twice]]}
+
+
+@pytest.mark.parametrize(
+    ("once", "twice", "before", "said"),
+    [
+        ([1.0], [2.0], [2.0], []),
+        ([1.0], [2.4], [2.0], []),
+        ([1.0], [2.6], [2.0], ["30% more CPU than the last release"]),
+        ([1.0], [2.6, 2.1], [2.0], []),
+        ([1.0], [4.0], [4.0], ["4.0 times the CPU for twice the work"]),
+        ([0.001], [0.009], [0.003], []),
+    ],
+)
+def test_more_cpu_time_and_quadratic_growth_fail_the_check(once, twice, before, said, modules):
+    check, _ = modules
+    assert check.failures("work", costs(once, twice), costs(once, before)) == said
+
+
+def test_work_that_the_last_release_cannot_run_is_held_against_its_growth_alone(modules):
+    check, _ = modules
+    assert check.failures("work", costs([1.0], [2.0]), {}) == []
+    assert check.failures("work", {}, {}) == ["it does not run"]
+
+
+def test_times_are_compared_only_with_a_file_of_the_same_machine(modules):
+    _, run = modules
+    result = {"ratio": 2.0, "cpu": 3.0, "wall": 4.0, "memory": 100, "requests": 7}
+    old = {"machine": "a", "results": {"avro": {"read": {**result, "ratio": 1.0, "cpu": 6.0}}}}
+    (head, line) = run.compared({"machine": "a", "results": {"avro": {"read": result}}}, old)
+    assert head.split() == ["workload", "ratio", "cpu", "wall", "memory", "requests"]
+    assert "1 > 2 +100%" in line
+    assert "6 > 3 -50%" in line
+    (head, line) = run.compared({"machine": "b", "results": {"avro": {"read": result}}}, old)
+    assert head.split() == ["workload", "ratio"]
+    assert "1 > 2 +100%" in line
+
+
+def test_the_history_is_drawn_with_one_column_a_release(modules):
+    _, run = modules
+    first, second = {"avro": {"read": {"ratio": 1.5}}}, {"avro": {"read": {"ratio": 2.0}, "write": {"ratio": 3.0}}}
+    head, read, write = run.drawn([("0.1.0", first), ("0.2.0", second)])
+    assert head.split() == ["workload", "0.1.0", "0.2.0"]
+    assert read.split() == ["avro:", "read", "1.50", "2.00", "########"]
+    assert write.split() == ["avro:", "write", "-", "3.00", "############"]
+
+
+def test_the_files_of_all_releases_have_one_form(modules):
+    _, run = modules
+    for path in run.releases():
+        document = json.loads(path.read_text("utf-8"))
+        assert document["version"] == path.stem
+        for workloads in document["results"].values():
+            assert all("ratio" in result for result in workloads.values())
