@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,7 +41,7 @@ class MasterKeyDouble:
             return None
 
 
-class KeyServiceDouble:
+class KeyServiceDouble(ABC):
     """A server on the loopback address. A context manager."""
 
     def __init__(self, tls: SSLContext | None = None) -> None:
@@ -58,9 +59,9 @@ class KeyServiceDouble:
         self.server.shutdown()
         self.server.server_close()
 
+    @abstractmethod
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: dict[str, Any]) -> Answer:
         """The status and the document for a request."""
-        raise NotImplementedError
 
 
 def _handler(double: KeyServiceDouble) -> type[BaseHTTPRequestHandler]:

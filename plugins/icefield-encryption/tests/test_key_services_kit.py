@@ -48,6 +48,9 @@ class TestLocalKeystore(KeyServiceSuite):
 class RemoteSuite(KeyServiceSuite):
     """The suite for a key service on loopback."""
 
+    endpoint: ClassVar[str]
+    """The property with the address of the service."""
+    scheme: ClassVar[str] = "http"
     damages = 40
     time_out_properties: ClassVar = {CONNECT_SECONDS: "1", SECONDS: "1", RETRIES: "1"}
 
@@ -55,11 +58,11 @@ class RemoteSuite(KeyServiceSuite):
         return self.with_properties(key_service, {**self.address(port), **properties})
 
     def address(self, port: int) -> dict[str, str]:
-        """The property with the address of the service."""
-        raise NotImplementedError
+        return {self.endpoint: f"{self.scheme}://127.0.0.1:{port}"}
 
 
 class TestAwsKms(RemoteSuite):
+    endpoint = "kms.endpoint"
     unknown_key_ids = ("4e5f9be0-6d5b-4b7c-8b1c-0d7f2a0f7a55", "alias/none")
     credentials: ClassVar = ({"client.access-key-id": "id", "client.secret-access-key": "{secret}"},)
 
@@ -83,11 +86,9 @@ class TestAwsKms(RemoteSuite):
     def service_port(self, kms: Kms) -> int:
         return int(kms.url.rpartition(":")[2])
 
-    def address(self, port: int) -> dict[str, str]:
-        return {"kms.endpoint": f"http://127.0.0.1:{port}"}
-
 
 class TestVault(RemoteSuite):
+    endpoint = "encryption.vault.url"
     key_ids = ("orders", "others")
     credentials: ClassVar = ({"encryption.vault.token": "{secret}"},)
 
@@ -107,11 +108,9 @@ class TestVault(RemoteSuite):
     def service_port(self, vault: Vault) -> int:
         return vault.port
 
-    def address(self, port: int) -> dict[str, str]:
-        return {"encryption.vault.url": f"http://127.0.0.1:{port}"}
-
 
 class TestGoogleKms(RemoteSuite):
+    endpoint = "encryption.google.endpoint"
     key_ids = (f"{RING}/orders", f"{RING}/others")
     unknown_key_ids = (f"{RING}/none",)
     credentials: ClassVar = ({"gcs.oauth2.token": "{secret}"},)
@@ -132,11 +131,10 @@ class TestGoogleKms(RemoteSuite):
     def service_port(self, google_kms: GoogleKmsDouble) -> int:
         return google_kms.port
 
-    def address(self, port: int) -> dict[str, str]:
-        return {"encryption.google.endpoint": f"http://127.0.0.1:{port}"}
-
 
 class TestAzureKeyVault(RemoteSuite):
+    endpoint = "azure.keyvault.url"
+    scheme = "https"
     key_ids = ("orders", "others")
     damages = 12
     credentials: ClassVar = ({"adls.token": "{secret}"},)
@@ -160,6 +158,3 @@ class TestAzureKeyVault(RemoteSuite):
     @pytest.fixture
     def server_tls(self, tls_of_vault: SSLContext) -> SSLContext:
         return tls_of_vault
-
-    def address(self, port: int) -> dict[str, str]:
-        return {"azure.keyvault.url": f"https://127.0.0.1:{port}"}

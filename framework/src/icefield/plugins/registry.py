@@ -244,7 +244,7 @@ class Plugins:
     def load(plugin: PluginInfo, target: str, what: str) -> Any:
         """Import ``module:attribute`` for a plugin, which provides it as ``what``: ``"command 'lint'"``.
 
-        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported; a ``MissingPlugin`` goes through.
+        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported, and a ``MissingPlugin`` of the module.
         """
         module, _, attribute = target.partition(":")
         try:
@@ -316,10 +316,9 @@ class Plugins:
 
     def _load(self, kind: str, name: str) -> Any:
         """The class of that name, cached, since every request to storage needs a file system."""
-        known = self._loaded.get((kind, name))
-        if known is None:
-            known = self._loaded[kind, name] = self._checked(kind, name)
-        return known
+        if (kind, name) not in self._loaded:
+            self._loaded[kind, name] = self._checked(kind, name)
+        return self._loaded[kind, name]
 
     def _checked(self, kind: str, name: str) -> Any:
         noun = KINDS[kind].noun

@@ -110,7 +110,7 @@ class AzureKeyVault(RemoteKeyService):
                 raise InvalidArgument("adls.client-id and adls.client-secret need adls.tenant-id")
             return ClientSecretCredential(tenant, client, secret)
         if token := get("adls.token"):
-            return _StaticToken(token)
+            return _VaultToken(token)
         return DefaultAzureCredential(**({"managed_identity_client_id": client} if client else {}))
 
     def meaning(self, error: Exception, key_id: str) -> IcefieldError:
@@ -132,7 +132,7 @@ class AzureKeyVault(RemoteKeyService):
         return InvalidArgument(words)
 
 
-class _StaticToken:
+class _VaultToken:
     """A credential of the SDK with a token that the catalog's properties hold."""
 
     def __init__(self, token: str) -> None:

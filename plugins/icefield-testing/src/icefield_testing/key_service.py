@@ -19,15 +19,15 @@ from icefield.abc import KeyService
 
 from icefield_testing.contract_numbers import check_contract_number
 from icefield_testing.key_services import (
-    IdChecks,
+    KeyIdChecks,
     KeySecretChecks,
-    OutageChecks,
-    ProcessChecks,
-    WrappingChecks,
+    KeyOutageChecks,
+    KeySharingChecks,
+    KeyWrapChecks,
 )
 
 
-class KeyServiceSuite(WrappingChecks, IdChecks, OutageChecks, KeySecretChecks, ProcessChecks):
+class KeyServiceSuite(KeyWrapChecks, KeyIdChecks, KeyOutageChecks, KeySecretChecks, KeySharingChecks):
     """Checks of ``icefield.abc.KeyService``."""
 
     def test_the_plugin_states_its_contract_number(self, key_service: KeyService) -> None:

@@ -154,7 +154,7 @@ class _Tables(_Built):
             yield catalog
 
 
-class _KeyService(_Built):
+class _BuiltKeyService(_Built):
     @pytest.fixture
     def key_service(self) -> KeyService:
         made: KeyService = load(self.request.target)(self.given.properties)
@@ -186,7 +186,7 @@ _BUILT: dict[tuple[str, str], type[_Built]] = {
     ("commit strategy", "CommitStrategySuite"): _Strategy,
     ("catalog", "CatalogSuite"): _Catalog,
     ("catalog", "CommitStrategySuite"): _StrategyOfCatalog,
-    ("key service", "KeyServiceSuite"): _KeyService,
+    ("key service", "KeyServiceSuite"): _BuiltKeyService,
     ("listener", "ListenerSuite"): _Listener,
 }
 

@@ -1,9 +1,9 @@
 """The checks of a key service, by subject."""
 
-from icefield_testing.key_services.ids import IdChecks
-from icefield_testing.key_services.outages import OutageChecks
-from icefield_testing.key_services.processes import ProcessChecks
+from icefield_testing.key_services.ids import KeyIdChecks
+from icefield_testing.key_services.outages import KeyOutageChecks
+from icefield_testing.key_services.processes import KeySharingChecks
 from icefield_testing.key_services.secrets import KeySecretChecks
-from icefield_testing.key_services.wrapping import WrappingChecks
+from icefield_testing.key_services.wrapping import KeyWrapChecks
 
-__all__ = ["IdChecks", "KeySecretChecks", "OutageChecks", "ProcessChecks", "WrappingChecks"]
+__all__ = ["KeyIdChecks", "KeySecretChecks", "KeyOutageChecks", "KeySharingChecks", "KeyWrapChecks"]

@@ -19,7 +19,7 @@ from icefield_testing.recording import RecordingServer
 _ENDS: Final = ("?", "#", "/", "%00", "\x00", "\n", "\r\nX-Kit: 1", " ", "/..", "%2f..", "?x=1", ";x", "\u00e9")
 
 
-class IdChecks(KeyServiceChecks):
+class KeyIdChecks(KeyServiceChecks):
     """Checks of unknown, denied and hostile ids."""
 
     def test_an_unknown_master_key_is_unavailable(self, key_service: KeyService, key_id: str) -> None:

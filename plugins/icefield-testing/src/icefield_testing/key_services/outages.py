@@ -14,7 +14,7 @@ from icefield_testing.service_faults import LossyProxy
 from icefield_testing.silence import errors_in_silence
 
 
-class OutageChecks(KeyServiceChecks):
+class KeyOutageChecks(KeyServiceChecks):
     """Checks with a ``LossyProxy`` before the service. They need ``service_port``."""
 
     @pytest.fixture

@@ -15,7 +15,7 @@ _EACH: Final = 6
 _MOST_SECONDS: Final = 60.0
 
 
-class ProcessChecks(KeyServiceChecks):
+class KeySharingChecks(KeyServiceChecks):
     """Checks of threads and forked processes."""
 
     def test_threads_share_a_key_service(self, key_service: KeyService, key_id: str, other_key_id: str) -> None:

@@ -10,7 +10,7 @@ from icefield.abc import KeyService
 from icefield_testing.key_services.base import LENGTHS, KeyServiceChecks, new_key, refuses
 
 
-class WrappingChecks(KeyServiceChecks):
+class KeyWrapChecks(KeyServiceChecks):
     """Checks of ``wrap``, ``unwrap`` and ``generate`` while the service works."""
 
     @pytest.mark.parametrize("length", LENGTHS)
