@@ -244,7 +244,7 @@ class Plugins:
     def load(plugin: PluginInfo, target: str, what: str) -> Any:
         """Import ``module:attribute`` for a plugin, which provides it as ``what``: ``"command 'lint'"``.
 
-        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported, and a ``MissingPlugin`` of the module.
+        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported, or the module's ``MissingPlugin``.
         """
         module, _, attribute = target.partition(":")
         try:

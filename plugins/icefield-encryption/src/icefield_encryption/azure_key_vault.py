@@ -104,13 +104,13 @@ class AzureKeyVault(RemoteKeyService):
 
     def _credential(self) -> Any:
         get = self.properties.get
+        if token := get("adls.token"):
+            return _VaultToken(token)
         tenant, client, secret = get("adls.tenant-id"), get("adls.client-id"), get("adls.client-secret")
         if client and secret:
             if not tenant:
                 raise InvalidArgument("adls.client-id and adls.client-secret need adls.tenant-id")
             return ClientSecretCredential(tenant, client, secret)
-        if token := get("adls.token"):
-            return _VaultToken(token)
         return DefaultAzureCredential(**({"managed_identity_client_id": client} if client else {}))
 
     def meaning(self, error: Exception, key_id: str) -> IcefieldError:

@@ -20,8 +20,8 @@ from icefield.abc import KeyService
 from icefield_testing.contract_numbers import check_contract_number
 from icefield_testing.key_services import (
     KeyIdChecks,
-    KeySecretChecks,
     KeyOutageChecks,
+    KeySecretChecks,
     KeySharingChecks,
     KeyWrapChecks,
 )

@@ -6,4 +6,4 @@ from icefield_testing.key_services.processes import KeySharingChecks
 from icefield_testing.key_services.secrets import KeySecretChecks
 from icefield_testing.key_services.wrapping import KeyWrapChecks
 
-__all__ = ["KeyIdChecks", "KeySecretChecks", "KeyOutageChecks", "KeySharingChecks", "KeyWrapChecks"]
+__all__ = ["KeyIdChecks", "KeyOutageChecks", "KeySecretChecks", "KeySharingChecks", "KeyWrapChecks"]
