@@ -10,7 +10,15 @@ from icefield import FileIO, MemoryFileSystem, Plugins, Provider, hookimpl
 from icefield.builtin.directory import DirectoryBackend
 from icefield.builtin.strategies import CreateStrategy
 from icefield_avro.avro_format import AvroFormat
-from icefield_testing import CatalogSuite, CommitStrategySuite, FileFormatSuite, FileSystemSuite, Suite
+from icefield_encryption.local_keystore import LocalKeystore
+from icefield_testing import (
+    CatalogSuite,
+    CommitStrategySuite,
+    FileFormatSuite,
+    FileSystemSuite,
+    KeyServiceSuite,
+    Suite,
+)
 
 WAREHOUSE = {"warehouse": "memory://contract-numbers"}
 # For each hook: the suite, the target of the class, and the arguments of the check.
@@ -27,6 +35,7 @@ CASES: dict[str, tuple[type[Suite], str, tuple[Any, ...]]] = {
         "icefield.builtin.directory:DirectoryBackend",
         (DirectoryBackend("test", WAREHOUSE, FileIO(Plugins.installed(), WAREHOUSE)),),
     ),
+    "icefield_key_services": (KeyServiceSuite, "icefield_encryption.local_keystore:LocalKeystore", (LocalKeystore(),)),
 }
 
 

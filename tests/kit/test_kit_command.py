@@ -15,6 +15,7 @@ from fenced import Page
 from icefield import LocalFileSystem, MemoryFileSystem, Plugins
 from icefield.errors import InvalidArgument
 from icefield_cli.main import main
+from icefield_encryption.local_keystore import LocalKeystore, add_key
 from icefield_testing.command import suites
 from icefield_testing.command.places import Places, attribute
 from icefield_testing.command.request import LISTENER, Request, suites_of
@@ -84,6 +85,7 @@ def test_each_check_has_places_of_its_own(tmp_path: Path) -> None:
         ("small_blocks", "rows=7,a=b=c", {}, {"rows": "7", "a": "b=c"}),
         ("credentials", "user=u,password={secret}", (), ({"user": "u", "password": "{secret}"},)),
         ("namespaces_of_the_store", "default,a.b", frozenset(), {("default",), ("a", "b")}),
+        ("key_ids", "orders,others", (), ("orders", "others")),
         ("properties_of_the_store", "location", frozenset(), {"location"}),
     ],
 )
@@ -97,6 +99,7 @@ EXAMPLES = {
     "a file system with an atomic step": ("file system", LocalFileSystem),
     "a strategy that publishes a pointer": ("commit strategy", RegisterStrategy),
     "a catalog": ("catalog", RegisterBackend),
+    "a key service": ("key service", LocalKeystore),
     "a listener": (LISTENER, None),
 }
 """A class for each row of the table, as far as the command knows classes of that kind."""
@@ -132,6 +135,16 @@ def test_a_file_system_without_an_atomic_step_carries_no_tables_by_itself() -> N
 def test_a_right_catalog_passes_the_checks_that_look_for_files(capsys: pytest.CaptureFixture[str]) -> None:
     catalog = "icefield.builtin.directory:DirectoryBackend"
     assert main(["kit", catalog, "--suite", "CatalogSuite", "--check", "leaves_no_file"]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_key_service_passes_with_the_ids_of_two_master_keys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for key_id in ("orders", "others"):
+        add_key(tmp_path / "keys.json", key_id)
+    given = ("-p", f"encryption.local.keystore={tmp_path / 'keys.json'}", "--set", "key_ids=orders,others")
+    assert main(["kit", "icefield_encryption.local_keystore:LocalKeystore", *given]) == 0, capsys.readouterr().out
 
 
 def test_no_helper_of_the_command_hides_one_of_a_suite() -> None:

@@ -21,6 +21,7 @@ PROVIDED = {
     "file-system": "file-systems",
     "commit-strategy": "commit-strategies",
     "catalog": "catalogs",
+    "key-service": "key-services",
 }
 
 
@@ -85,6 +86,7 @@ def _loaded(package: str, kind: str) -> type:
         "file-system": plugins.file_system,
         "commit-strategy": plugins.commit_strategy,
         "catalog": plugins.catalog,
+        "key-service": plugins.key_service,
     }[kind]
     found = load(f"ranged-{kind}")
     return found if isinstance(found, type) else type(found)

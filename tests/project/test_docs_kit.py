@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fenced import Page, is_run
 
-PAGES = ("docs/plugins/file-system.md", "docs/plugins/commit-strategy.md", "docs/plugins/catalog.md")
+PAGES = tuple(f"docs/plugins/{name}.md" for name in ("file-system", "commit-strategy", "catalog", "key-service"))
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ CONTRACTS = {
     "strategies": "commit strategies",
     "formats": "file formats",
     "file_systems": "file systems",
+    "key_services": "key services",
     "listeners": "listeners",
 }
 """The contracts with broken plugins, by the name of their module in ``tests/kit/mutants``."""

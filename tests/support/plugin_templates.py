@@ -12,7 +12,7 @@ from copier import run_copy
 from repository import ROOT
 
 TEMPLATE = ROOT / "templates" / "plugin"
-KINDS = ("file-format", "file-system", "commit-strategy", "catalog", "listener", "command")
+KINDS = ("file-format", "file-system", "commit-strategy", "catalog", "key-service", "listener", "command")
 
 
 def render(folder: Path, kind: str, name: str, **answers: str) -> Path:

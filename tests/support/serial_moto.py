@@ -1,10 +1,10 @@
-"""moto's server with each request handled alone: ``python serial_moto.py PORT``. It is S3, STS and Glue.
+"""moto's server with each request handled alone: ``python serial_moto.py PORT``. It is S3, STS, Glue and KMS.
 
 moto checks a condition and then writes, without a lock around the two, so that more than one of many writers at once
 may learn that it created a file. When requests are handled one after another, its conditions hold as in S3.
 
-Two things that moto's Glue lacks are added here, as AWS documents them: ``UpdateTable`` refuses a ``VersionId`` that is
-not the table's, and listings come in pages.
+Some things that moto lacks are added here, as AWS documents them. In Glue, ``UpdateTable`` refuses a ``VersionId`` that
+is not the table's, and listings come in pages. In KMS, ``Decrypt`` looks at ``KeyId``, and disabled keys do not work.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from io import BytesIO
 from typing import Any
 
 from moto.core import errors, serialize
+from moto.core.exceptions import JsonRESTError
 from moto.core.responses import ActionResult
 from moto.glue.exceptions import GlueClientError
 from moto.glue.responses import GlueResponse
+from moto.kms.models import KmsBackend
 from moto.s3.models import FakeKey
 from moto.server import create_backend_app
 from werkzeug.serving import WSGIRequestHandler, run_simple
@@ -112,6 +114,30 @@ def check_versions_of_tables() -> None:
     GlueResponse.update_table = checked
 
 
+def check_master_keys() -> None:
+    """Make KMS refuse disabled master keys, and ``Decrypt`` the keys that another master key than ``KeyId`` wrapped."""
+    encrypt, decrypt = KmsBackend.encrypt, KmsBackend.decrypt
+
+    def enabled(self: Any, key_id: str) -> str:
+        found = self.any_id_to_key_id(key_id)
+        if not self.keys[found].enabled:
+            raise JsonRESTError("DisabledException", f"{self.keys[found].arn} is disabled.")
+        return found
+
+    def checked_encrypt(self: Any, key_id: str, *args: Any, **kwargs: Any) -> Any:
+        return encrypt(self, enabled(self, key_id), *args, **kwargs)
+
+    def checked_decrypt(self: Any, ciphertext_blob: bytes, *args: Any, key_id: str | None = None, **kwargs: Any) -> Any:
+        named = ciphertext_blob[:36].decode("ascii", "replace")  # moto's form begins with the id of the master key
+        if named not in self.keys:
+            raise JsonRESTError("InvalidCiphertextException", "")
+        if key_id is not None and named != enabled(self, key_id):
+            raise JsonRESTError("IncorrectKeyException", "The key ID in the request does not identify a CMK")
+        return decrypt(self, ciphertext_blob, *args, key_id=key_id, **kwargs)
+
+    KmsBackend.encrypt, KmsBackend.decrypt = checked_encrypt, checked_decrypt
+
+
 def list_in_pages() -> None:
     """Make ``GetTables`` and ``GetDatabases`` of Glue give at most ``MaxResults`` or 100 entries, and a token."""
     for name, key in (("get_tables", "TableList"), ("get_databases", "DatabaseList")):
@@ -135,7 +161,7 @@ def by_service(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """
     signed = _SERVICE.search(environ.get("HTTP_AUTHORIZATION", ""))
     name = "s3" if signed is None else signed[1]
-    return backend(name if name in ("sts", "glue") else "s3")(environ, start_response)
+    return backend(name if name in ("sts", "glue", "kms") else "s3")(environ, start_response)
 
 
 backend = lru_cache(create_backend_app)
@@ -149,6 +175,7 @@ def serve(port: int) -> None:
     read_timestamps_once()
     check_versions_of_tables()
     list_in_pages()
+    check_master_keys()
     run_simple("127.0.0.1", port, by_service, threaded=True, request_handler=Handler)
 
 

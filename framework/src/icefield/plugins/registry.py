@@ -244,11 +244,13 @@ class Plugins:
     def load(plugin: PluginInfo, target: str, what: str) -> Any:
         """Import ``module:attribute`` for a plugin, which provides it as ``what``: ``"command 'lint'"``.
 
-        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported.
+        Raises ``BrokenPlugin``, with the plugin's name, if it cannot be imported, or the module's ``MissingPlugin``.
         """
         module, _, attribute = target.partition(":")
         try:
             return getattr(import_module(module), attribute)
+        except MissingPlugin:
+            raise
         except (Exception, SystemExit) as error:
             raise BrokenPlugin(
                 f"plugin {plugin} provides {what} but {target} cannot be "
@@ -314,10 +316,9 @@ class Plugins:
 
     def _load(self, kind: str, name: str) -> Any:
         """The class of that name, cached, since every request to storage needs a file system."""
-        known = self._loaded.get((kind, name))
-        if known is None:
-            known = self._loaded[kind, name] = self._checked(kind, name)
-        return known
+        if (kind, name) not in self._loaded:
+            self._loaded[kind, name] = self._checked(kind, name)
+        return self._loaded[kind, name]
 
     def _checked(self, kind: str, name: str) -> Any:
         noun = KINDS[kind].noun

@@ -11,6 +11,8 @@ from icefield_maintenance import HealthRules
 if TYPE_CHECKING:
     from icefield_cli import Command
 
+_JAVA = "org.apache.iceberg"
+
 
 @hookimpl
 def icefield_encryptions() -> Sequence[Provider]:
@@ -20,8 +22,19 @@ def icefield_encryptions() -> Sequence[Provider]:
 
 @hookimpl
 def icefield_key_services() -> Sequence[Provider]:
-    """Provide the key service ``local``."""
-    return [Provider("local", "icefield_encryption.local_keystore:LocalKeystore", contract=(1, 1))]
+    """Provide the key services ``local``, ``aws``, ``gcp``, ``azure`` and ``vault``; Java's class names count, too."""
+    package = "icefield_encryption"
+    return [
+        Provider("local", f"{package}.local_keystore:LocalKeystore", contract=(1, 1)),
+        Provider(("aws", f"{_JAVA}.aws.AwsKeyManagementClient"), f"{package}.aws_kms:AwsKms", contract=(1, 1)),
+        Provider(("gcp", f"{_JAVA}.gcp.GcpKeyManagementClient"), f"{package}.google_kms:GoogleKms", contract=(1, 1)),
+        Provider(
+            ("azure", f"{_JAVA}.azure.keymanagement.AzureKeyManagementClient"),
+            f"{package}.azure_key_vault:AzureKeyVault",
+            contract=(1, 1),
+        ),
+        Provider("vault", f"{package}.vault_transit:VaultTransit", contract=(1, 1)),
+    ]
 
 
 @hookimpl

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from icefield_testing.file_format import FileFormatSuite, ManifestFormatSuite
     from icefield_testing.file_system import FileSystemSuite
     from icefield_testing.format_data import sample_tables, tables
+    from icefield_testing.key_service import KeyServiceSuite
     from icefield_testing.listener import ListenerSuite
     from icefield_testing.recording import RecordingServer
     from icefield_testing.service_faults import LossyCalls, LossyProxy, RequestFaults
@@ -35,6 +36,7 @@ __all__ = [
     "FaultyFileSystem",
     "FileFormatSuite",
     "FileSystemSuite",
+    "KeyServiceSuite",
     "ListenerSuite",
     "LossyCalls",
     "LossyProxy",

@@ -20,9 +20,9 @@ def icefield_commands() -> Sequence[Command]:
         Command(
             "kit",
             "Run the conformance kit on a class of a plugin, and print a report.\n\n"
-            "TARGET is module:Class of a file format, a file system, a commit strategy or a catalog, or the module of\n"
-            "a listener. --property gives the properties with which it is built. In properties and in --location,\n"
-            "{fresh} stands for a name and {folder} for an empty folder that each check has for itself.",
+            "TARGET is module:Class of a file format, a file system, a commit strategy, a catalog or a key service,\n"
+            "or the module of a listener. --property gives the properties with which it is built. In properties and\n"
+            "in --location, {fresh} stands for a name and {folder} for an empty folder that each check has for itself.",
             "icefield_testing.command.running:run",
             (
                 Argument("target"),

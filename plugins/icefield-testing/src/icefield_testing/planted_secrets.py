@@ -20,8 +20,8 @@ PLACEHOLDER: Final = "{secret}"
 class PlantedSecret:
     """A random string that a plugin must not show. ``owner`` describes its property in the error of a failed check."""
 
-    def __init__(self, owner: str = "a property") -> None:
-        self.value = f"planted-{uuid4().hex}"
+    def __init__(self, owner: str = "a property", value: str | None = None) -> None:
+        self.value = value or f"planted-{uuid4().hex}"
         self._owner = owner
         self._others: list[str] = []
 

@@ -100,4 +100,6 @@ def attribute(key: str, value: str, default: Any, known: Mapping[str, Any]) -> A
         for number in (float, int):
             with suppress(ValueError):
                 found = number(value)
-    return (found,) if isinstance(default, tuple) else found
+    if isinstance(default, tuple):
+        return tuple(names) if isinstance(found, str) else (found,)
+    return found

@@ -98,8 +98,12 @@ def suites_of(kind: str, found: Any, properties: Mapping[str, str]) -> tuple[str
             if issubclass(found, ServedCatalog):  # its service decides commits, without a strategy to check
                 return "CatalogSuite", "TableBehaviourSuite"
             return "CatalogSuite", "CommitStrategySuite", "TableBehaviourSuite"
-        case _:
+        case "key service":
+            return ("KeyServiceSuite",)
+        case "listener":
             return ("ListenerSuite",)
+        case _:
+            raise InvalidArgument(f"the kit has no suite for this kind: {kind}")
 
 
 def strategy_for(file_system: FileSystem) -> str | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from icefield import Catalog, FileIO, load_catalog, types
-from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
+from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem, KeyService
 from icefield.errors import InvalidArgument
 from icefield.toolkit import was_meant
 
@@ -154,6 +154,23 @@ class _Tables(_Built):
             yield catalog
 
 
+class _BuiltKeyService(_Built):
+    @pytest.fixture
+    def key_service(self) -> KeyService:
+        made: KeyService = load(self.request.target)(self.given.properties)
+        return made
+
+    @pytest.fixture
+    def service_port(self) -> int | None:
+        return self.given.port
+
+    def key_service_at(self, port: int, key_service: KeyService, properties: Mapping[str, str]) -> KeyService:
+        name = self.request.service_port
+        assert name is not None
+        given = {**key_service.properties, name: self.given.through(port)[name], **properties}
+        return type(key_service)(given)
+
+
 class _Listener(_Built):
     @pytest.fixture
     def listener(self) -> Any:
@@ -169,6 +186,7 @@ _BUILT: dict[tuple[str, str], type[_Built]] = {
     ("commit strategy", "CommitStrategySuite"): _Strategy,
     ("catalog", "CatalogSuite"): _Catalog,
     ("catalog", "CommitStrategySuite"): _StrategyOfCatalog,
+    ("key service", "KeyServiceSuite"): _BuiltKeyService,
     ("listener", "ListenerSuite"): _Listener,
 }
 
