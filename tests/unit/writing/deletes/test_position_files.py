@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from delete_files import commit, data_files
+from icefield import MemoryFileSystem
 from icefield.abc import ReadRequest
 from icefield.catalog import Table
 from icefield.errors import FileExists, InvalidArgument, StorageError, UnsupportedFeature
@@ -227,13 +228,12 @@ def test_an_error_leaves_no_file_and_each_location_is_noted(monkeypatch: pytest.
     first, second = two_files(table)
     before, noted = files_below(table), []
     context = context_of(table, write_delete_granularity="file")
-    io_type = type(table.io)
-    opening = io_type.open_output
+    opening = MemoryFileSystem.open_output
 
-    def second_fails(self: Any, location: str) -> Any:
+    def second_fails(self: MemoryFileSystem, location: str) -> Any:
         return opening(self, location) if len(noted) == 1 else failing()
 
-    monkeypatch.setattr(io_type, "open_output", second_fails)
+    monkeypatch.setattr(MemoryFileSystem, "open_output", second_fails)
     with pytest.raises(StorageError, match="disk is full"):
         write_position_deletes(context, [deleted(first, 1), deleted(second, 1)], note=noted.append)
     assert files_below(table) == before

@@ -11,6 +11,7 @@ import pytest
 from delete_files import commit, data_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield import MemoryFileSystem
 from icefield.catalog import Table
 from icefield.errors import FileExists, InvalidArgument, StorageError, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
@@ -119,14 +120,14 @@ def test_positions_that_are_none_are_refused_and_leave_no_file() -> None:
 def test_an_error_leaves_no_file_and_each_location_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(4)
     before, noted = files_below(table), []
-    opening = type(table.io).open_output
+    opening = MemoryFileSystem.open_output
 
-    def second_fails(self: Any, location: str) -> Any:
+    def second_fails(self: MemoryFileSystem, location: str) -> Any:
         if len(noted) > 1:
             raise StorageError("the disk is full")
         return opening(self, location)
 
-    monkeypatch.setattr(type(table.io), "open_output", second_fails)
+    monkeypatch.setattr(MemoryFileSystem, "open_output", second_fails)
     context = context_of(table, **{"write.delete.target-file-size-bytes": "1"})
     with pytest.raises(StorageError, match="disk is full"):
         write_deletion_vectors(context, [deleted(file, 0) for file in data_files(table)], note=noted.append)
