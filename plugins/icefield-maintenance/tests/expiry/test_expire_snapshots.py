@@ -367,7 +367,7 @@ def test_listeners_hear_how_far_it_has_come() -> None:
         table.append(rows([number]))
     table.overwrite(rows([9]))
     done = table.maintenance.expire_snapshots(ALL)
-    heard = [event for event in listener.of(OperationProgress) if event.operation == "expire_snapshots"]
+    heard = [event for event in listener.of(OperationProgress) if event.operation == "expire-snapshots"]
     assert [event.step for event in heard] == ["data", "manifest", "manifest-list"]
     assert (heard[-1].done, heard[-1].total, heard[-1].table) == (done.files, done.files, ("db", "t"))
 

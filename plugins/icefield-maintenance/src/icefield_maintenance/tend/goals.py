@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from icefield.errors import InvalidArgument
 from icefield.metadata import Property
+from icefield.toolkit import decodable
 from msgspec import Meta, Struct
 
 from icefield_maintenance.properties import (
@@ -29,6 +30,7 @@ Count = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(gt=0, le=1)]
 
 
+@decodable
 class Goals(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The goals of a table; ``GOALS`` describes each. A goal that is None is not pursued."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
 from icefield.errors import InvalidArgument
+from icefield.toolkit import decodable
 from msgspec import Meta, Struct
 
 from icefield_maintenance.tend.goals import Goals, converted, preset
@@ -39,6 +40,7 @@ class Window(str):
         return (minute - start) % 1440 < ((end - start) % 1440 or 1440)
 
 
+@decodable
 class TendBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The limits of maintenance: in the last 24 hours, at once, and by the time of day.
 
@@ -56,6 +58,7 @@ class TendBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         return not self.windows or any(window.holds(now_ms) for window in self.windows)
 
 
+@decodable
 class GoalRule(Goals, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The goals of the tables with names such as ``sales.*``; its own goals go before those of its preset."""
 
@@ -72,6 +75,7 @@ class GoalRule(Goals, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
         return self.over(Goals() if self.preset is None else preset(self.preset))
 
 
+@decodable
 class Erasure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """Rows to erase from tables with names such as ``sales.*`` until the end of a day.
 
@@ -94,6 +98,7 @@ class Erasure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
         return int(dt.datetime.combine(self.by, dt.time.max, dt.UTC).timestamp() * 1000)
 
 
+@decodable
 class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The goals of the tables of a catalog, by rules; for each goal, the last rule that states it counts.
 
