@@ -131,9 +131,13 @@ def test_a_secret_is_found_in_each_part_of_an_error(place: str) -> None:
     PlantedSecret().check_error("a commit", error)
 
 
-def test_a_secret_is_found_in_a_log_of_any_level() -> None:
+def test_a_secret_is_found_in_a_log_of_any_level(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = PlantedSecret()
     with pytest.raises(AssertionError, match="in the log of a commit"), secret.watching_logs("a commit"):
         logging.getLogger("icefield.test").debug("asked with %s", secret.planted({"a": "{secret}"}))
+    monkeypatch.setattr(logging.getLogger("icefield.quiet"), "level", logging.WARNING)
+    with pytest.raises(AssertionError, match="in the log of a commit"), secret.watching_logs("a commit"):
+        logging.getLogger("icefield.quiet").debug("asked with %s", secret.planted({"a": "{secret}"}))
+    assert logging.getLogger("icefield.quiet").level == logging.WARNING
     with secret.watching_logs("a commit"):
         logging.getLogger("icefield.test").debug("asked")

@@ -12,7 +12,7 @@ from naive_statistics import File, Statistics, column_statistics
 
 pytest.importorskip("pyiceberg")
 
-from pyiceberg.conversions import value_to_bytes as peer_bytes
+from pyiceberg.conversions import to_bytes as peer_bytes
 from pyiceberg.expressions import visitors
 from pyiceberg.expressions.parser import parse as parse_peer
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from icefield import MemoryFileSystem
+from icefield.abc import OutputStream
 from icefield.errors import InvalidArgument, StorageError
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import ListType, NestedField, StructType
@@ -196,13 +197,13 @@ def write_all(writer, batch):
         writer.close()
 
 
-class FailingSink:
+class FailingSink(OutputStream):
     """A stream that takes nothing."""
 
     aborted = False
     closed = False
 
-    def write(self, data):
+    def write(self, data, /):
         raise StorageError("the disk is full", location="memory://p/full")
 
     def tell(self):

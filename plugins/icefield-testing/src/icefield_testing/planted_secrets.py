@@ -64,16 +64,19 @@ class PlantedSecret:
                 found.append((record.levelno, record.name, f"{self.format(record)} {record.args!r}"))
 
         handler, root = Handler(), logging.getLogger()
-        level = root.level
+        known = [root, *(each for each in root.manager.loggerDict.values() if isinstance(each, logging.Logger))]
+        levels = {each: each.level for each in known if each.level != logging.NOTSET}
         root.addHandler(handler)
-        root.setLevel(logging.DEBUG)
+        for each in levels:
+            each.setLevel(logging.DEBUG)
         try:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 yield
         finally:
             root.removeHandler(handler)
-            root.setLevel(level)
+            for each, level in levels.items():
+                each.setLevel(level)
         found += [(logging.WARNING, each.filename, str(each.message)) for each in warned]
         for number, name, text in found:
             # Debug records may hold real credentials: clients of stores log their requests there.
