@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from encrypted_tables import FORMATS, MASTER, catalog_in, clear_caches, files_of, ids, new_table, rows
 from icefield import load_catalog
-from icefield.errors import DecryptionFailed, IcefieldError, KeyUnavailable
+from icefield.errors import DecryptionFailed, IcefieldError, KeyUnavailable, StorageError
 from icefield.scan import read_tasks
 from icefield_encryption.key_metadata import decode
+from icefield_encryption.local_keystore import LocalKeystore
 
 PLAIN_VALUES = re.compile(rb"confidential-\d|region-\d")
 
@@ -152,6 +153,21 @@ def test_a_key_whose_time_was_changed_opens_nothing(tmp_path):
     with pytest.raises(DecryptionFailed, match="does not open"):
         catalog_in(tmp_path).load_table("db.t").scan().to_arrow()
     assert issubclass(DecryptionFailed, IcefieldError)
+
+
+def test_a_key_that_is_damaged_while_it_is_wrapped_is_never_used(tmp_path, monkeypatch):
+    table = new_table(catalog_in(tmp_path))
+    wrap = LocalKeystore.wrap
+
+    def damaged(self, key, key_id):
+        return wrap(self, bytes(len(key)), key_id)
+
+    monkeypatch.setattr(LocalKeystore, "wrap", damaged)
+    with pytest.raises(StorageError, match="does not give back a key"):
+        table.append(rows(0))
+    monkeypatch.undo()
+    assert table.refresh().current_snapshot() is None
+    assert not len(table.metadata.encryption_keys)
 
 
 def test_commits_use_one_key_encryption_key(tmp_path):

@@ -18,7 +18,7 @@ from typing import Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from icefield.abc import FileKey, InputFile, KeyService, OutputStream, TableEncryption, TableMetadata
-from icefield.errors import DecryptionFailed, InvalidMetadata
+from icefield.errors import DecryptionFailed, InvalidMetadata, StorageError
 from icefield.metadata import EncryptedKey
 
 from icefield_encryption import key_metadata
@@ -94,6 +94,7 @@ class StandardEncryption(TableEncryption):
         service, master, length = self.key_service(), _master_id(metadata), _key_length(metadata)
         made = service.generate(master, length)
         key, wrapped = made if made is not None else (key := os.urandom(length), service.wrap(key, master))
+        _check_wrapped(service, key, wrapped, master)
         found = EncryptedKey(_new_id(), _text(wrapped), master, {KEY_TIMESTAMP: str(now_ms())})
         self._remember(wrapped, master, key, service.key_life_seconds)
         return found
@@ -101,7 +102,9 @@ class StandardEncryption(TableEncryption):
     def wrapped_anew(self, metadata: TableMetadata, key: EncryptedKey) -> EncryptedKey:
         """A key-encryption key, wrapped by the present version of the master key."""
         plain, master = self._key(metadata, key), _master_id(metadata)
-        wrapped = self.key_service().wrap(plain, master)
+        service = self.key_service()
+        wrapped = service.wrap(plain, master)
+        _check_wrapped(service, plain, wrapped, master)
         return EncryptedKey(key.key_id, _text(wrapped), master, dict(key.properties))
 
     def _key(self, metadata: TableMetadata, parent: EncryptedKey) -> bytes:
@@ -142,6 +145,12 @@ def usable_key(metadata: TableMetadata) -> EncryptedKey | None:
         if key.encrypted_by_id == master and is_key_encryption_key(key) and (made := _made_ms(metadata, key)) > oldest
     ]
     return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _check_wrapped(service: KeyService, key: bytes, wrapped: bytes, master: str) -> None:
+    """Have the service open what it wrapped: a key that was damaged on its way would lose every file below it."""
+    if service.unwrap(wrapped, master) != key:
+        raise StorageError(f"the key service {service!r} does not give back a key that it wrapped; nothing was changed")
 
 
 def _made_ms(metadata: TableMetadata, key: EncryptedKey) -> int:
