@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,38 @@ def test_plain_files_of_an_encrypted_table_are_read_and_reported(tmp_path):
     assert by_rule(table)["plain-files"] is Result.WARNING
     assert table.encryption.rewrite().is_complete
     assert by_rule(table)["plain-files"] is Result.OK
+
+
+def test_a_table_whose_files_may_not_be_deleted_is_not_encrypted_in_part(tmp_path):
+    catalog = catalog_in(tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties={"gc.enabled": "false"})
+    table.append(rows(0))
+    before = table.metadata_location
+    with pytest.raises(UnsupportedFeature, match=r"gc\.enabled"):
+        table.encryption.encrypt(MASTER)
+    assert table.refresh().metadata_location == before
+
+
+def test_a_plain_file_with_key_metadata_of_another_program_is_refused(tmp_path):
+    catalog = catalog_in(tmp_path)
+    table = new_table(catalog)
+    table.append(rows(0))
+    plain = catalog.create_table("db.plain", SCHEMA, partition_spec=["part"], properties={"format-version": "3"})
+    plain.append(rows(100, 1))
+    (task,) = plain.scan().plan_files()
+    with pytest.raises(UnsupportedFeature, match="is plain"), table.transaction() as tx:
+        tx.update_snapshot().fast_append().append_file(replace(task.file, key_metadata=b"\0")).commit()
+    with plain.transaction() as tx:
+        other = replace(task.file, file_path="/other.parquet", key_metadata=b"\0")
+        tx.update_snapshot().fast_append().append_file(other).commit()
+    assert plain.refresh().encryption.status().plain_files == 2
+
+
+def test_bloom_filters_are_left_out_of_encrypted_files(tmp_path):
+    table = new_table(catalog_in(tmp_path), **{"write.parquet.bloom-filter-enabled.column.text": "true"})
+    table.append(rows(0))
+    assert ids(table, "text = 'confidential-7'") == [7]
 
 
 def by_rule(table):

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metadata import AddEncryptionKey, EncryptedKey, RemoveEncryptionKey, TableMetadata, TableUpdate
+from icefield.metadata import (
+    GC_ENABLED,
+    AddEncryptionKey,
+    EncryptedKey,
+    RemoveEncryptionKey,
+    TableMetadata,
+    TableUpdate,
+    get_bool,
+)
 from icefield.transaction import Action, ActionContext, Changes
 
+from icefield_encryption.key_metadata import VERSION
 from icefield_encryption.standard import StandardEncryption, is_key_encryption_key, usable_key
 
 if TYPE_CHECKING:
@@ -85,7 +94,7 @@ class TableKeys:
 
         Sets the format version to 3. No plain file can be reached afterwards, and the plain files are deleted. Raises
         ``UnsupportedFeature``, and changes nothing, for a table with tags or other branches than ``main``, whose
-        snapshots would keep plain files.
+        snapshots would keep plain files, and for a table whose ``gc.enabled`` is false.
         """
         table = self._table
         others = sorted(table.metadata.refs.keys() - {"main"})
@@ -93,6 +102,11 @@ class TableKeys:
             raise UnsupportedFeature(
                 f"the snapshots of {', '.join(others)} would keep plain files of table {table.name()}; remove these "
                 "branches and tags first"
+            )
+        if not get_bool(table.metadata.properties, GC_ENABLED):
+            raise UnsupportedFeature(
+                f"the property {GC_ENABLED.name} of table {table.name()} is false, so that its plain files would stay; "
+                "set it to true if no other table shares them"
             )
         table.io.encryption.key_service().master_key(key_id)
         if table.metadata.properties.get("encryption.key-id") is None:
@@ -149,5 +163,6 @@ def needs_rotation(metadata: TableMetadata) -> bool:
 
 def _counted(shown: pa.Table, name: str) -> tuple[int, int]:
     """How many files there are, each once, and how many of them are plain."""
-    plain = shown.filter(pc.is_null(shown.column("key_metadata")))
+    has_key = pc.starts_with(shown.column("key_metadata"), bytes([VERSION]))  # Impala sets other metadata on plain files
+    plain = shown.filter(pc.invert(pc.fill_null(has_key, False)))
     return tuple(len(pc.unique(part.column(name))) for part in (shown, plain))  # type: ignore[return-value]
