@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from encrypted_tables import MASTER, SCHEMA, catalog_in, clear_caches, files_of, ids, keystore, new_table, rows
-from icefield.errors import InvalidArgument, KeyUnavailable, UnsupportedFeature
+from icefield.errors import CommitFailed, InvalidArgument, KeyUnavailable, UnsupportedFeature
+from icefield.metadata import AddEncryptionKey, RemoveEncryptionKey, apply_updates
 from icefield_cli.main import main
 from icefield_encryption import standard
 from icefield_encryption.local_keystore import LocalKeystore, add_key
@@ -177,3 +178,22 @@ def test_the_command_rotates_and_shows_no_key(tmp_path, capsys):
     assert ran("encryption", "encrypt", "db.t")[0] == 2
     held = json.loads(keystore(tmp_path).read_text())["keys"][MASTER]["versions"]
     assert not any(secret in out.out + out.err for secret in held.values())
+
+
+def test_a_commit_whose_key_was_removed_meanwhile_is_refused(tmp_path):
+    table = new_table(catalog_in(tmp_path))
+    table.encryption.rotate()
+    base = table.refresh().metadata
+    *_, own = table.io.encryption.wrap_list_key(base, table.io.encryption.new_key(16))
+    table.encryption.rotate()
+    after = apply_updates(table.refresh().metadata, [RemoveEncryptionKey(base.encryption_keys[0].key_id)])
+    with pytest.raises(CommitFailed, match="still needed"):
+        apply_updates(after, [AddEncryptionKey(own)])
+
+
+def test_a_key_that_a_snapshot_needs_is_not_removed(tmp_path):
+    table = new_table(catalog_in(tmp_path))
+    table.append(rows(0))
+    for key in table.metadata.encryption_keys:
+        with pytest.raises(CommitFailed, match="still needed"):
+            apply_updates(table.metadata, [RemoveEncryptionKey(key.key_id)])
