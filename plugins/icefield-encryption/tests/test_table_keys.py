@@ -111,6 +111,22 @@ def test_a_table_whose_files_may_not_be_deleted_is_not_encrypted_in_part(tmp_pat
     assert table.refresh().metadata_location == before
 
 
+def test_rows_that_were_written_before_a_table_was_encrypted_are_refused_until_it_is_refreshed(tmp_path):
+    catalog = catalog_in(tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties={"format-version": "3"})
+    queue = table.append_queue()
+    catalog.load_table("db.t").set_properties({"encryption.key-id": MASTER})
+    for append in (table.append, queue.append):
+        with pytest.raises(UnsupportedFeature, match="refresh the table"):
+            append(rows(0))
+    assert not [path for path in files_of(tmp_path / "warehouse") if path.suffix == ".parquet"]
+    table.refresh()
+    queue.append(rows(0))
+    assert table.refresh().encryption.status().is_complete
+    assert ids(table) == [*range(100)]
+
+
 def test_a_plain_file_with_key_metadata_of_another_program_is_refused(tmp_path):
     catalog = catalog_in(tmp_path)
     table = new_table(catalog)

@@ -203,7 +203,7 @@ class ManifestWriter:
             raise InvalidArgument(f"{file.file_path} holds {file.content.name}, and the manifest {self._content.name}")
         if self._is_encrypted and not is_encrypted(file.key_metadata):
             raise UnsupportedFeature(
-                f"{file.file_path} is plain, and its table is encrypted: write its rows to the table",
+                f"{file.file_path} is plain, and its table is encrypted: refresh the table, and write the rows to it",
                 location=file.file_path,
             )
         if (file.content is DataFileContent.EQUALITY_DELETES) != bool(file.equality_ids):
