@@ -14,6 +14,7 @@ from icefield_cli.main import main
 from icefield_encryption import standard
 from icefield_encryption.local_keystore import LocalKeystore, add_key
 from icefield_maintenance.doctor import Result, examine_table
+from icefield_maintenance.tend import Policy, Tending
 
 
 def without_version_1(path: Path) -> None:
@@ -213,3 +214,10 @@ def test_a_key_that_a_snapshot_needs_is_not_removed(tmp_path):
     for key in table.metadata.encryption_keys:
         with pytest.raises(CommitFailed, match="still needed"):
             apply_updates(table.metadata, [RemoveEncryptionKey(key.key_id)])
+
+
+def test_tending_wants_no_statistics_of_an_encrypted_table(tmp_path):
+    catalog = catalog_in(tmp_path)
+    new_table(catalog).append(rows(0))
+    policy = Policy.from_mapping({"rules": [{"tables": "db.*", "statistics-age": "1d"}]})
+    assert list(Tending(catalog, policy).run()) == []
