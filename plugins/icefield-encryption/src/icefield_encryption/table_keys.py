@@ -96,16 +96,16 @@ class TableKeys:
         ``UnsupportedFeature``, and changes nothing, for a table with tags or other branches than ``main``, whose
         snapshots would keep plain files, and for a table whose ``gc.enabled`` is false.
         """
-        table = self._table
+        table, name = self._table, ".".join(self._table.name())
         others = sorted(table.metadata.refs.keys() - {"main"})
         if others:
             raise UnsupportedFeature(
-                f"the snapshots of {', '.join(others)} would keep plain files of table {table.name()}; remove these "
+                f"the snapshots of {', '.join(others)} would keep plain files of table {name}; remove these "
                 "branches and tags first"
             )
         if not get_bool(table.metadata.properties, GC_ENABLED):
             raise UnsupportedFeature(
-                f"the property {GC_ENABLED.name} of table {table.name()} is false, so that its plain files would stay; "
+                f"the property {GC_ENABLED.name} of table {name} is false, so that its plain files would stay; "
                 "set it to true if no other table shares them"
             )
         table.io.encryption.key_service().master_key(key_id)
@@ -163,6 +163,7 @@ def needs_rotation(metadata: TableMetadata) -> bool:
 
 def _counted(shown: pa.Table, name: str) -> tuple[int, int]:
     """How many files there are, each once, and how many of them are plain."""
-    has_key = pc.starts_with(shown.column("key_metadata"), bytes([VERSION]))  # Impala sets other metadata on plain files
+    # Impala sets other key metadata, on plain files.
+    has_key = pc.starts_with(shown.column("key_metadata"), bytes([VERSION]))
     plain = shown.filter(pc.invert(pc.fill_null(has_key, False)))
     return tuple(len(pc.unique(part.column(name))) for part in (shown, plain))  # type: ignore[return-value]
