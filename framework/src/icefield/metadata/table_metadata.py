@@ -73,10 +73,11 @@ class TableMetadata:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether the table has encrypted files, or its new files are to be encrypted."""
-        if ENCRYPTION_KEY_ID.name in self.properties or len(self.encryption_keys):
-            return True
-        return any(each.key_id is not None for each in self.snapshots.records)
+        """Whether the table has encrypted files, or its new files are to be encrypted.
+
+        A snapshot with a key needs one of ``encryption_keys``, so that snapshots need not be read.
+        """
+        return ENCRYPTION_KEY_ID.name in self.properties or len(self.encryption_keys) > 0
 
     def schema(self) -> Schema:
         """The current schema."""
