@@ -303,3 +303,13 @@ def test_the_record_is_read_with_its_columns(catalog: Catalog) -> None:
     appended(catalog)
     [*Tending(catalog, policy(files_per_scan=4)).run()]
     assert catalog.load_table("ops.tend").scan().to_arrow().schema.names == SCHEMA.names
+
+
+def test_a_row_of_the_record_without_costs_stops_no_run(catalog: Catalog) -> None:
+    appended(catalog)
+    record = TendRecord(catalog, "ops.tend", 0)
+    record.add(TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="done"))
+    row = {"at": dt.datetime.now(dt.UTC), "table": "db.t", "operation": "erase", "outcome": "done"}
+    catalog.load_table("ops.tend").append(pa.Table.from_pylist([row], schema=SCHEMA))
+    found = Tending(catalog, policy(files_per_scan=4, budget={"hours-per-day": 1})).run()
+    assert outcomes(found) == [("db.t", "rewrite_data_files", "done")]

@@ -160,7 +160,7 @@ class TendRecord:
         found = table.scan(needed, selected_fields=_READ).to_arrow()
         for batch in found.sort_by("at").to_batches():
             for row in batch.to_pylist():
-                yield TendedOperation(**row)
+                yield TendedOperation(**{name: value for name, value in row.items() if value is not None})
 
     def _opened(self, name: str) -> Table:
         self._catalog.create_namespace_if_not_exists(tuple(name.split("."))[:-1])
