@@ -266,3 +266,13 @@ def test_statistics_that_cannot_be_are_one_error(between: Between, table: Table,
     with pytest.raises(IcefieldError, match="the service") as raised:
         _ = [task.file for task in table.scan("id < 4").plan_files(include_stats=True)]
     assert isinstance(raised.value, InvalidMetadata) or "cannot be read" in str(raised.value)
+
+
+NUMBERS: dict[str, Any] = {"sort-order-id": 2**31, "equality-ids": [-(2**31) - 1]}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_an_id_beyond_32_bits_is_an_error_of_the_service(between: Between, table: Table, name: str) -> None:
+    answering(between, {name: NUMBERS[name]})
+    with pytest.raises(IcefieldError, match="cannot be read"):
+        table.scan("id < 4").plan_arrow(include_stats=True)

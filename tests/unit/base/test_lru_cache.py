@@ -119,3 +119,13 @@ def test_a_reuse_cache_stays_within_its_capacity_and_answers_with_the_last_value
             model[key] = value
         assert cache.size == sum(cache.get(each) or 0 for each in range(10)) <= 100
         assert all(cache.get(each) in (None, model.get(each)) for each in range(10))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 140)), max_size=60))
+@settings(max_examples=200)
+def test_a_value_without_room_in_a_reuse_cache_displaces_nothing(steps: list[tuple[int, int]]) -> None:
+    cache: ReuseCache[int, int] = ReuseCache(100, int)
+    for key, value in steps:
+        before = {each for each in range(10) if each in cache}
+        if not cache.put(key, value):
+            assert {each for each in range(10) if each in cache} == before

@@ -114,8 +114,9 @@ class CatalogBranches:
 def _difference(metadata: TableMetadata, table: Name, name: str) -> BranchDifference:
     heads = [metadata.head(name), metadata.head(MAIN_BRANCH)]
     own, main = ([] if head is None else [*metadata.ancestor_ids(head)] for head in heads)
-    ahead = [each for each in own if each not in set(main)]
-    behind = [each for each in main if each not in set(own)]
+    of_own, of_main = set(own), set(main)
+    ahead = [each for each in own if each not in of_main]
+    behind = [each for each in main if each not in of_own]
     snapshots = [metadata.snapshot_by_id(each) for each in ahead]
     added, deleted = (
         sum(total(each.summary.get(key)) for each in snapshots if each is not None)

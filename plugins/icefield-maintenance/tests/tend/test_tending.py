@@ -239,6 +239,34 @@ def test_a_table_keeps_the_snapshots_that_its_properties_ask_for(catalog: Catalo
     assert outcomes(Tending(catalog, policy(snapshots=2)).run()) == []
 
 
+def test_a_number_of_snapshots_of_main_expires_no_staged_write_and_no_snapshot_of_a_branch(catalog: Catalog) -> None:
+    table = appended(catalog, count=2, properties={"write.wap.enabled": "true"})
+    table.append(rows([7]), snapshot_properties={"wap.id": "w1"}, branch=None)
+    staged = table.refresh().metadata.snapshots[-1].snapshot_id
+    table.manage_snapshots().create_branch(None, "b").commit()
+    for number in range(3):
+        table.append(rows([number]), branch="b")
+    of_branch = {each.snapshot_id for each in table.refresh().metadata.snapshots[-3:]}
+    for number in range(3):
+        table.append(rows([number]))
+    assert outcomes(Tending(catalog, policy(snapshots=2)).run()) == [("db.t", "expire_snapshots", "done")]
+    left = [each.snapshot_id for each in table.refresh().snapshots()]
+    assert {staged} | of_branch <= set(left)
+    assert len(left) == 1 + 3 + 2
+    table.manage_snapshots().cherry_pick(staged).commit()
+    assert 7 in ids(table.refresh())
+
+
+def test_an_erasure_that_failed_a_thousand_times_stops_no_other_erasure(catalog: Catalog) -> None:
+    appended(catalog)
+    record = TendRecord(catalog, None, 0)
+    failed = TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="failed")
+    for _ in range(1100):
+        record.add(failed)
+    now_ms = int(failed.at.timestamp() * 1000)
+    assert 23 * HOUR_MS < record.pause_ms("db.t", "erase", now_ms) <= DAY_MS
+
+
 def test_work_is_done_by_a_runner(catalog: Catalog) -> None:
     table = appended(catalog)
     found = Tending(catalog, policy(files_per_scan=4), runner=PicklingRunner()).run()
@@ -275,3 +303,13 @@ def test_the_record_is_read_with_its_columns(catalog: Catalog) -> None:
     appended(catalog)
     [*Tending(catalog, policy(files_per_scan=4)).run()]
     assert catalog.load_table("ops.tend").scan().to_arrow().schema.names == SCHEMA.names
+
+
+def test_a_row_of_the_record_without_costs_stops_no_run(catalog: Catalog) -> None:
+    appended(catalog)
+    record = TendRecord(catalog, "ops.tend", 0)
+    record.add(TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="done"))
+    row = {"at": dt.datetime.now(dt.UTC), "table": "db.t", "operation": "erase", "outcome": "done"}
+    catalog.load_table("ops.tend").append(pa.Table.from_pylist([row], schema=SCHEMA))
+    found = Tending(catalog, policy(files_per_scan=4, budget={"hours-per-day": 1})).run()
+    assert outcomes(found) == [("db.t", "rewrite_data_files", "done")]

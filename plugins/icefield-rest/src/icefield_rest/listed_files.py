@@ -27,6 +27,7 @@ from icefield.types import (
 from icefield.writing import DataFile, DataFileContent, files_of_columns
 
 Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+NumberedId = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 @decodable
@@ -58,12 +59,12 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", gc=F
     record_count: Number
     file_size_in_bytes: Number
     content: str = "data"
-    spec_id: Number = 0
+    spec_id: NumberedId = 0
     partition: tuple[Any, ...] | dict[str, Any] = ()
     split_offsets: tuple[Number, ...] | None = None
-    sort_order_id: Number | None = None
+    sort_order_id: NumberedId | None = None
     first_row_id: Number | None = None
-    equality_ids: tuple[Number, ...] | None = None
+    equality_ids: tuple[NumberedId, ...] | None = None
     referenced_data_file: str | None = None
     content_offset: Number | None = None
     content_size_in_bytes: Number | None = None

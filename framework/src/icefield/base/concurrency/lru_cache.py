@@ -151,13 +151,19 @@ class ReuseCache(LruCache[K, V]):
         with self._lock:
             since = self._use(key)
             room = self.capacity - self.size + self._entries.get(key, (None, 0))[1]
-            while room < size:
-                oldest = next((each for each in self._entries if each != key), None)
-                if oldest is None or self._used.get(hash(oldest), 0) >= since:
-                    return False
-                room += self._entries[oldest][1]
-                self._remove(oldest)
-            self._remove(key)
+            displaced = [key]
+            for oldest, (_, freed) in self._entries.items():
+                if room >= size:
+                    break
+                if oldest != key:
+                    if self._used.get(hash(oldest), 0) >= since:
+                        return False
+                    displaced.append(oldest)
+                    room += freed
+            if room < size:
+                return False
+            for each in displaced:
+                self._remove(each)
             self._entries[key] = (value, size)
             self.size += size
             return True

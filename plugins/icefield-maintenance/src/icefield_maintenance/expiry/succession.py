@@ -4,9 +4,10 @@ A snapshot that only adds files, or merges manifests, takes over every live file
 this: its new manifests hold as many existing files as the manifests that it dropped held live files, and no deleted
 files. Such a step loses nothing. From any other step, the dropped manifests are read.
 
-By induction from the kept snapshots backwards, each live file of an expired snapshot is either in a manifest that is
-read, or live in a kept snapshot. A list with wrong counts can leave an unreachable file behind, but cannot cause the
-deletion of a file that is in use: only files that were read are candidates, and kept manifests protect these.
+Snapshots without a successor are read. By induction backwards from these and from the kept snapshots, each live file
+of an expired snapshot is either in a manifest that is read, or live in a kept snapshot. A list with wrong counts can
+leave an unreachable file behind, but cannot cause the deletion of a file that is in use: only files that were read are
+candidates, and kept manifests protect these.
 """
 
 from __future__ import annotations
@@ -49,40 +50,49 @@ class _Listed:
 
 
 class Succession:
-    """The expired snapshots and their successors. ``note`` each manifest list, then ask which manifests lose files."""
+    """The expired snapshots and their successors. ``note`` each manifest list, then ask which manifests lose files.
+
+    Each expired snapshot is compared with the first of its successors whose list is noted. A list is held only until
+    then, since thousands of snapshots may list thousands of manifests each.
+    """
 
     def __init__(self, expired: Collection[Snapshot], kept: Collection[Snapshot]) -> None:
         self._expired = {snapshot.snapshot_id for snapshot in expired}
         self._parents = {
             each.snapshot_id: each.parent_snapshot_id
             for each in (*expired, *kept)
-            if each.parent_snapshot_id in self._expired
+            if each.parent_snapshot_id in self._expired and each.parent_snapshot_id != each.snapshot_id
         }
-        self._kept = [each.snapshot_id for each in kept if each.snapshot_id in self._parents]
-        self._wanted = self._expired | self._parents.keys()
-        self._listed: dict[int, _Listed] = {}
+        self._left = set(self._expired)
+        self._waiting: dict[int, _Listed] = {}
+        self._successors: dict[int, _Listed] = {}
+        self._losing: list[Hashes] = []
 
     def note(self, snapshot: Snapshot, listed: ManifestList, hashes: Hashes) -> None:
         """Note the manifest list of a snapshot, and the hashes of its manifests' locations."""
-        if snapshot.snapshot_id in self._wanted:
-            self._listed[snapshot.snapshot_id] = _Listed(hashes, *listed.file_counts())
+        number, parent = snapshot.snapshot_id, self._parents.get(snapshot.snapshot_id)
+        if number not in self._expired and parent is None:
+            return
+        found = _Listed(hashes, *listed.file_counts())
+        if parent in self._left:
+            self._successors[parent] = found
+            self._compare(parent)
+        if number in self._left:
+            self._waiting[number] = found
+            self._compare(number)
+
+    def _compare(self, number: int) -> None:
+        """Compare an expired snapshot with its successor, once both are noted."""
+        if number in self._waiting and number in self._successors:
+            before, after = self._waiting.pop(number), self._successors.pop(number)
+            self._left.remove(number)
+            if before.loses_files_to(after):
+                self._losing.append(before.hashes[before.unlike(after)])
 
     def losing(self, manifests: Sequence[ManifestFile], places: HashedLocations) -> list[ManifestFile]:
         """The manifests, among expired ones, with files that may be live in no kept snapshot."""
-        left = set(self._listed) & self._expired
-        losing: list[Hashes] = []
-        successors = [*self._kept]
-        while successors:
-            successor = successors.pop()
-            number = self._parents.get(successor)
-            if number not in left:
-                continue  # it was compared with another successor, or its list cannot be read
-            left.remove(number)
-            successors.append(number)
-            before, after = self._listed[number], self._listed[successor]
-            if before.loses_files_to(after):
-                losing.append(before.hashes[before.unlike(after)])
-        losing += [self._listed[number].hashes for number in left]  # without a successor: nothing is known to live on
+        # Of a snapshot without a successor, nothing is known to live on.
+        losing = [*self._losing, *(each.hashes for each in self._waiting.values())]
         if not losing:
             return []
         hashes = places.hashes(pa.array([manifest.manifest_path for manifest in manifests], pa.string()))

@@ -183,23 +183,29 @@ def _statistics(metadata: TableMetadata, goals: Goals, now_ms: int) -> Iterator[
 
 
 def _expiry(metadata: TableMetadata, goals: Goals, now_ms: int) -> Iterator[Decision]:
-    if not get_bool(metadata.properties, GC_ENABLED):
+    if not get_bool(metadata.properties, GC_ENABLED) or (goals.snapshot_age is None and goals.snapshots is None):
         return
-    limits = [] if goals.snapshot_age is None else [now_ms - goals.snapshot_age]
-    if goals.snapshots is not None and metadata.current_snapshot_id is not None:
-        for number, snapshot_id in enumerate(metadata.ancestor_ids(metadata.current_snapshot_id), 1):
-            snapshot = metadata.snapshot_by_id(snapshot_id)
-            if number > goals.snapshots or snapshot is None:
-                break
-            oldest = snapshot.timestamp_ms
-        if number > goals.snapshots:
-            limits.append(oldest)
-    if limits:
-        options = {"older_than": max(limits)}
-        gone = expired(metadata, Retention(now_ms, max(limits)))
-        if len(gone.snapshot_ids) >= _WORTH_IT * len(metadata.snapshots) or gone.refs:
-            reason = f"beyond the age or number: {_many(len(gone.snapshot_ids), 'snapshot')}"
-            yield Decision(operation="expire_snapshots", reason=reason, options=options)
+    # A time of 0 lets no snapshot expire by age, but branches and tags do, as their own properties say.
+    options: dict[str, Any] = {"older_than": 0 if goals.snapshot_age is None else now_ms - goals.snapshot_age}
+    gone = expired(metadata, Retention(now_ms, options["older_than"]))
+    many = _beyond_number(metadata, goals, now_ms) - gone.snapshot_ids
+    if many:
+        options["snapshot_ids"] = sorted(many)
+    count = len(gone.snapshot_ids) + len(many)
+    if count >= _WORTH_IT * len(metadata.snapshots) or gone.refs:
+        reason = f"beyond the age or number: {_many(count, 'snapshot')}"
+        yield Decision(operation="expire_snapshots", reason=reason, options=options)
+
+
+def _beyond_number(metadata: TableMetadata, goals: Goals, now_ms: int) -> frozenset[int]:
+    """The snapshots of ``main`` beyond their number that nothing else retains. Staged writes are not of ``main``."""
+    if goals.snapshots is None or metadata.current_snapshot_id is None:
+        return frozenset()
+    ancestors = [*metadata.ancestor_ids(metadata.current_snapshot_id)]
+    oldest = metadata.snapshot_by_id(ancestors[: goals.snapshots][-1])
+    if len(ancestors) <= goals.snapshots or oldest is None:
+        return frozenset()
+    return expired(metadata, Retention(now_ms, oldest.timestamp_ms)).snapshot_ids.intersection(ancestors)
 
 
 def _orphans(metadata: TableMetadata, goals: Goals, now_ms: int, done: Done) -> Iterator[Decision]:

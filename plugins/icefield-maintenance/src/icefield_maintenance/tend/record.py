@@ -121,8 +121,9 @@ class TendRecord:
     def pause_ms(self, table: str, operation: str, now_ms: int) -> int:
         """The rest of the pause after losses: an hour, and twice as long after each further one."""
         past = self._pasts.get((table, operation), _Past())
-        pause = min(2.0 ** (past.losses - 1), _LONGEST_PAUSE) * _HOUR_MS if past.losses else 0
-        return max(0, past.last_ms + int(pause) - now_ms)
+        # An urgent erasure does not pause, so its losses may be many.
+        pause = min(2 ** (min(past.losses, 6) - 1), _LONGEST_PAUSE) * _HOUR_MS if past.losses else 0
+        return max(0, past.last_ms + pause - now_ms)
 
     def add(self, operation: TendedOperation) -> None:
         """Add an operation. Raises errors of commits."""
@@ -159,7 +160,7 @@ class TendRecord:
         found = table.scan(needed, selected_fields=_READ).to_arrow()
         for batch in found.sort_by("at").to_batches():
             for row in batch.to_pylist():
-                yield TendedOperation(**row)
+                yield TendedOperation(**{name: value for name, value in row.items() if value is not None})
 
     def _opened(self, name: str) -> Table:
         self._catalog.create_namespace_if_not_exists(tuple(name.split("."))[:-1])
