@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from encrypted_tables import MASTER, SCHEMA, catalog_in, clear_caches, files_of, ids, keystore, new_table, rows
-from icefield.errors import InvalidArgument, KeyUnavailable, UnsupportedFeature
+from icefield.errors import CommitFailed, InvalidArgument, KeyUnavailable, UnsupportedFeature
+from icefield.metadata import AddEncryptionKey, RemoveEncryptionKey, apply_updates
 from icefield_cli.main import main
 from icefield_encryption import standard
 from icefield_encryption.local_keystore import LocalKeystore, add_key
 from icefield_maintenance.doctor import Result, examine_table
+from icefield_maintenance.tend import Policy, Tending
 
 
 def without_version_1(path: Path) -> None:
@@ -98,6 +101,54 @@ def test_plain_files_of_an_encrypted_table_are_read_and_reported(tmp_path):
     assert by_rule(table)["plain-files"] is Result.OK
 
 
+def test_a_table_whose_files_may_not_be_deleted_is_not_encrypted_in_part(tmp_path):
+    catalog = catalog_in(tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties={"gc.enabled": "false"})
+    table.append(rows(0))
+    before = table.metadata_location
+    with pytest.raises(UnsupportedFeature, match=r"gc\.enabled"):
+        table.encryption.encrypt(MASTER)
+    assert table.refresh().metadata_location == before
+
+
+def test_rows_that_were_written_before_a_table_was_encrypted_are_refused_until_it_is_refreshed(tmp_path):
+    catalog = catalog_in(tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties={"format-version": "3"})
+    queue = table.append_queue()
+    catalog.load_table("db.t").set_properties({"encryption.key-id": MASTER})
+    for append in (table.append, queue.append):
+        with pytest.raises(UnsupportedFeature, match="refresh the table"):
+            append(rows(0))
+    assert not [path for path in files_of(tmp_path / "warehouse") if path.suffix == ".parquet"]
+    table.refresh().append(rows(0))
+    queue.append(rows(100))  # a queue refreshes itself after a failure
+    assert table.refresh().encryption.status().is_complete
+    assert ids(table) == [*range(200)]
+
+
+def test_a_plain_file_with_key_metadata_of_another_program_is_refused(tmp_path):
+    catalog = catalog_in(tmp_path)
+    table = new_table(catalog)
+    table.append(rows(0))
+    plain = catalog.create_table("db.plain", SCHEMA, partition_spec=["part"], properties={"format-version": "3"})
+    plain.append(rows(100, 1))
+    (task,) = plain.scan().plan_files()
+    with pytest.raises(UnsupportedFeature, match="is plain"), table.transaction() as tx:
+        tx.update_snapshot().fast_append().append_file(replace(task.file, key_metadata=b"\0")).commit()
+    with plain.transaction() as tx:
+        other = replace(task.file, file_path="/other.parquet", key_metadata=b"\0")
+        tx.update_snapshot().fast_append().append_file(other).commit()
+    assert plain.refresh().encryption.status().plain_files == 2
+
+
+def test_bloom_filters_are_left_out_of_encrypted_files(tmp_path):
+    table = new_table(catalog_in(tmp_path), **{"write.parquet.bloom-filter-enabled.column.text": "true"})
+    table.append(rows(0))
+    assert ids(table, "text = 'confidential-7'") == [7]
+
+
 def by_rule(table):
     return {
         finding.check.split(": ")[-1]: finding.result for group in examine_table(table) for finding in group.findings
@@ -144,3 +195,29 @@ def test_the_command_rotates_and_shows_no_key(tmp_path, capsys):
     assert ran("encryption", "encrypt", "db.t")[0] == 2
     held = json.loads(keystore(tmp_path).read_text())["keys"][MASTER]["versions"]
     assert not any(secret in out.out + out.err for secret in held.values())
+
+
+def test_a_commit_whose_key_was_removed_meanwhile_is_refused(tmp_path):
+    table = new_table(catalog_in(tmp_path))
+    table.encryption.rotate()
+    base = table.refresh().metadata
+    *_, own = table.io.encryption.wrap_list_key(base, table.io.encryption.new_key(16))
+    table.encryption.rotate()
+    after = apply_updates(table.refresh().metadata, [RemoveEncryptionKey(base.encryption_keys[0].key_id)])
+    with pytest.raises(CommitFailed, match="still needed"):
+        apply_updates(after, [AddEncryptionKey(own)])
+
+
+def test_a_key_that_a_snapshot_needs_is_not_removed(tmp_path):
+    table = new_table(catalog_in(tmp_path))
+    table.append(rows(0))
+    for key in table.metadata.encryption_keys:
+        with pytest.raises(CommitFailed, match="still needed"):
+            apply_updates(table.metadata, [RemoveEncryptionKey(key.key_id)])
+
+
+def test_tending_wants_no_statistics_of_an_encrypted_table(tmp_path):
+    catalog = catalog_in(tmp_path)
+    new_table(catalog).append(rows(0))
+    policy = Policy.from_mapping({"rules": [{"tables": "db.*", "statistics-age": "1d"}]})
+    assert list(Tending(catalog, policy).run()) == []

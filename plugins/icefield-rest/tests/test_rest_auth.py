@@ -17,6 +17,7 @@ from icefield import Catalog, Plugins, Provider, hookimpl, load_catalog
 from icefield.errors import AccessDenied, BrokenPlugin, InvalidArgument, MissingPlugin, StorageError
 from icefield_rest.auth import Authenticator, Post, Unsigned, oauth
 from icefield_rest.auth.oauth import held_of
+from icefield_rest.service import may_say
 from icefield_testing import RecordingServer
 from servers.java_rest import drop_everything
 
@@ -256,6 +257,15 @@ def test_credentials_go_to_no_host_that_the_properties_do_not_name(between: Betw
             assert catalog.properties.get("location.allowed-roots") is None
             assert "rest.trusted-hosts" not in catalog.properties
         assert foreign.received() == []
+
+
+def test_a_service_chooses_no_key_service_and_no_master_keys(between: Between) -> None:
+    theirs = {"encryption.kms-type": "x", "encryption.vault.url": "x", "kms.endpoint": "x", "azure.keyvault.url": "x"}
+    between.behave = lambda asked, forward: config(defaults=theirs, overrides=theirs)
+    with load_catalog("test", uri=between.url) as catalog:
+        assert not theirs.keys() & catalog.properties.keys()
+        assert not theirs.keys() & catalog.io.properties.keys()
+    assert may_say(theirs) == {}
 
 
 def test_an_address_with_a_password_is_refused_without_showing_it() -> None:

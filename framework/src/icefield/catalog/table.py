@@ -249,7 +249,7 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
         in this object. Raises ``InvalidArgument``.
         """
         newest = Table(self._handle, self._state)
-        return AppendQueue(newest.transaction, max_delay, snapshot_properties, branch)
+        return AppendQueue(newest.transaction, newest.refresh, max_delay, snapshot_properties, branch)
 
     def write_context(self) -> WriteContext:
         """The context to write data files for this table in another process, such as an executor; picklable.

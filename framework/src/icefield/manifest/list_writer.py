@@ -56,7 +56,7 @@ def write_manifest_list(
     if format_version == 1 and any(manifest.content is not ManifestContent.DATA for manifest in new):
         raise UnsupportedFeature("format version 1 has no row-level deletes, and so no manifest of them")
     if io.key_length is not None and any(m.sequence_number == UNASSIGNED and not m.key_metadata for m in manifests):
-        raise ValidationFailed("the table is encrypted since its change was begun; begin the change again")
+        raise ValidationFailed("the table is encrypted since its change was begun: refresh it, and begin again")
     kept: list[ManifestFile] = []
     if base is not None and not _can_splice(base, format_version):
         kept, base = list(base.manifests), None

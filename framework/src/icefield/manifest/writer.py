@@ -27,6 +27,7 @@ from icefield.partitioning.spec import fields_to_json
 from icefield.partitioning.transforms import VoidTransform
 from icefield.schema import Schema, schema_to_arrow, schema_to_json
 from icefield.storage import FileIO
+from icefield.storage.encrypted_files import is_encrypted
 from icefield.types import NestedField, StructType, UnknownType
 from icefield.types.arrow.types import from_arrow_type, to_arrow_type
 from icefield.types.values import value_to_bytes
@@ -200,9 +201,9 @@ class ManifestWriter:
             )
         if (file.content is DataFileContent.DATA) != (self._content is ManifestContent.DATA):
             raise InvalidArgument(f"{file.file_path} holds {file.content.name}, and the manifest {self._content.name}")
-        if self._is_encrypted and file.key_metadata is None:
+        if self._is_encrypted and not is_encrypted(file.key_metadata):
             raise UnsupportedFeature(
-                f"{file.file_path} is plain, and its table is encrypted: write its rows to the table",
+                f"{file.file_path} is plain, and its table is encrypted: refresh the table, and write the rows to it",
                 location=file.file_path,
             )
         if (file.content is DataFileContent.EQUALITY_DELETES) != bool(file.equality_ids):

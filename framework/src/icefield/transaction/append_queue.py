@@ -42,13 +42,14 @@ class AppendQueue:
     def __init__(
         self,
         begin: Callable[[], Transaction[Any]],
+        refresh: Callable[[], object],
         max_delay: float,
         snapshot_properties: Mapping[str, str],
         branch: str | None,
     ) -> None:
         if not isinstance(max_delay, int | float) or not 0 <= max_delay <= _LONGEST_DELAY:
             raise InvalidArgument(f"max_delay is a number of seconds up to {_LONGEST_DELAY}, not {max_delay!r:.50}")
-        self._begin, self._max_delay, self._branch = begin, max_delay, branch
+        self._begin, self._refresh, self._max_delay, self._branch = begin, refresh, max_delay, branch
         self._options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
         AppendFiles(lambda _: None, **self._options)  # raises the errors of the options
         self._reset()
@@ -124,6 +125,8 @@ class AppendQueue:
                 action = AppendFiles(change.stage, **self._options)
                 action.append_fresh(file for queued in group for file in queued.files).commit()
         except Exception as error:
+            with suppress(Exception):
+                self._refresh()  # later appends are written for the present table, such as one that is now encrypted
             return error
         except BaseException:
             for queued in () if change.context.written.exposed else group:

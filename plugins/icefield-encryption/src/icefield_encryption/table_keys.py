@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metadata import AddEncryptionKey, EncryptedKey, RemoveEncryptionKey, TableMetadata, TableUpdate
+from icefield.metadata import (
+    GC_ENABLED,
+    AddEncryptionKey,
+    EncryptedKey,
+    RemoveEncryptionKey,
+    TableMetadata,
+    TableUpdate,
+    get_bool,
+)
 from icefield.transaction import Action, ActionContext, Changes
 
+from icefield_encryption.key_metadata import VERSION
 from icefield_encryption.standard import StandardEncryption, is_key_encryption_key, usable_key
 
 if TYPE_CHECKING:
@@ -85,14 +94,19 @@ class TableKeys:
 
         Sets the format version to 3. No plain file can be reached afterwards, and the plain files are deleted. Raises
         ``UnsupportedFeature``, and changes nothing, for a table with tags or other branches than ``main``, whose
-        snapshots would keep plain files.
+        snapshots would keep plain files, and for a table whose ``gc.enabled`` is false.
         """
-        table = self._table
+        table, name = self._table, ".".join(self._table.name())
         others = sorted(table.metadata.refs.keys() - {"main"})
         if others:
             raise UnsupportedFeature(
-                f"the snapshots of {', '.join(others)} would keep plain files of table {table.name()}; remove these "
+                f"the snapshots of {', '.join(others)} would keep plain files of table {name}; remove these "
                 "branches and tags first"
+            )
+        if not get_bool(table.metadata.properties, GC_ENABLED):
+            raise UnsupportedFeature(
+                f"the property {GC_ENABLED.name} of table {name} is false, so that its plain files would stay; "
+                "set it to true if no other table shares them"
             )
         table.io.encryption.key_service().master_key(key_id)
         if table.metadata.properties.get("encryption.key-id") is None:
@@ -149,5 +163,7 @@ def needs_rotation(metadata: TableMetadata) -> bool:
 
 def _counted(shown: pa.Table, name: str) -> tuple[int, int]:
     """How many files there are, each once, and how many of them are plain."""
-    plain = shown.filter(pc.is_null(shown.column("key_metadata")))
+    # Impala sets other key metadata, on plain files.
+    has_key = pc.starts_with(shown.column("key_metadata"), bytes([VERSION]))
+    plain = shown.filter(pc.invert(pc.fill_null(has_key, False)))
     return tuple(len(pc.unique(part.column(name))) for part in (shown, plain))  # type: ignore[return-value]

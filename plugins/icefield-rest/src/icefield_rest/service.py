@@ -47,6 +47,10 @@ _USERS_OWN: Final = (
     "hadoop.",
     "hdfs.",
     "webhdfs.",
+    # Keys are sent to the key service that these name, with its credentials.
+    "encryption.",
+    "kms.",
+    "azure.keyvault.",
 )
 _USERS_NAMES: Final = frozenset(
     {

@@ -6,17 +6,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from uuid import uuid4
 
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import CommitFailed, InvalidArgument, UnsupportedFeature
 from icefield.metadata.codecs import PARTITION_SPECS, SCHEMAS, SNAPSHOT_LOG, SORT_ORDERS
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS
 from icefield.metadata.entries import SnapshotLogEntry
 from icefield.metadata.json_array import JsonArray
-from icefield.metadata.properties import FORMAT_VERSION, FrozenDict, check_properties
+from icefield.metadata.properties import ENCRYPTION_KEY_ID, FORMAT_VERSION, FrozenDict, check_properties
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.timestamps import now_ms as current_ms
 from icefield.metadata.updates import definitions
 from icefield.metadata.updates.base import LAST_ADDED, TableDrafts, TableUpdate
-from icefield.metadata.updates.table import AssignUUID, SetLocation, SetProperties, UpgradeFormatVersion
+from icefield.metadata.updates.table import (
+    AddEncryptionKey,
+    AssignUUID,
+    RemoveEncryptionKey,
+    SetLocation,
+    SetProperties,
+    UpgradeFormatVersion,
+)
 from icefield.metadata.validation import (
     check_defaults_fit,
     check_encryption,
@@ -50,13 +57,17 @@ class MetadataBuilder:
         """The metadata after all updates so far; the base object itself if they change nothing.
 
         The cost depends on the number of additions, not on the size of the metadata. Raises ``InvalidArgument``,
-        ``InvalidSchema`` or ``UnsupportedFeature``.
+        ``InvalidSchema`` or ``UnsupportedFeature``, and ``CommitFailed`` where a needed encryption key is gone.
         """
         before = self._result
-        result = before
+        result, keys = before, []
         for update in updates:
             result = update.apply(result, self._change)
+            if isinstance(update, AddEncryptionKey | RemoveEncryptionKey):
+                keys.append(update)
         self._result = self._change.settled(result)
+        if keys:
+            _check_keys(self._result, keys)
         base = self._change.base
         if self._result is base:
             return base
@@ -114,6 +125,21 @@ def new_table_metadata(
         default_sort_order_id=first_order.order_id,
         properties=FrozenDict(stored),
     )
+
+
+def _check_keys(metadata: TableMetadata, changes: Iterable[AddEncryptionKey | RemoveEncryptionKey]) -> None:
+    """Raise ``CommitFailed`` if a concurrent commit removed a key that is needed, or needs a key that is removed."""
+    master, known = metadata.properties.get(ENCRYPTION_KEY_ID.name), metadata.encryption_keys
+    needed: set[str | None] = set()
+    gone = {change.key_id for change in changes if isinstance(change, RemoveEncryptionKey)}
+    gone = {key_id for key_id in gone if not known.has(key_id)}
+    if gone:
+        needed = {*(each.key_id for each in metadata.snapshots), *(key.encrypted_by_id for key in known)} & gone
+    added = {change.encryption_key.encrypted_by_id for change in changes if isinstance(change, AddEncryptionKey)}
+    if master is not None:
+        needed |= {key_id for key_id in added - {master, None} if not known.has(key_id or "")}
+    if needed:
+        raise CommitFailed(f"table {metadata.location} has no encryption key '{needed.pop()}', which is still needed")
 
 
 def _format_version(given: int | None, stated: str | None) -> int:

@@ -152,6 +152,8 @@ class ParquetWriter(FlushingWriter):
             if first is not None:
                 arguments |= self._choice.arguments(first, rows, self._layout.places, limit, page_bytes)
             arguments["encryption_properties"] = encryption(self._key)
+            if self._key is not None:
+                arguments.pop("bloom_filter_options", None)  # pyarrow encrypts none
             self._writer = _open(self._buffered, self._layout.storage, arguments)
             if self._metadata:
                 self._writer.add_key_value_metadata(self._metadata)
