@@ -28,7 +28,7 @@ class Gives:
     """Gives credentials for every table that it is asked about."""
 
     def credentials(
-        self, principal: Principal | None, table: tuple[str, ...], location: str
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
     ) -> list[tuple[str, dict[str, str]]]:
         return [(location, {"s3.secret-access-key": "hush"})]
 

@@ -66,6 +66,38 @@ def test_the_overview_states_the_numbers_columns_refs_and_properties_of_a_table(
     assert "ISO code of the country" in text
 
 
+def test_the_list_of_tables_has_all_in_whatever_order_the_catalog_lists_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = explored_catalog()
+    names = [("sales", f"{letter}{number:03}") for letter in "aBcD" for number in range(90)]  # as a database sorts them
+    monkeypatch.setattr(Catalog, "list_tables", lambda self, namespace: names)
+    client, path, seen = explorer_client(catalog), "/ui/namespace/sales", set[str]()
+    while path:
+        found = ExploredPage(client.get(path).text)
+        seen |= {each.rpartition("/")[2] for each in found.links if each.startswith("/ui/table/")}
+        path = next((each for each in found.links if "after=" in each), "")
+    assert seen == {name for _, name in names}
+
+
+def test_pages_show_times_that_python_does_not_have() -> None:
+    catalog = explored_catalog()
+    day = pa.array([7_300_000], pa.int32()).view(pa.date32())
+    at = pa.array([7_300_000 * 86_400_000_000], pa.int64()).view(pa.timestamp("us", "UTC"))
+    rows = pa.table({"day": day, "at": at, "days": pa.ListArray.from_arrays([0, 1], day)})
+    catalog.create_table("sales.late", rows.schema, partition_spec=["day"]).append(rows)
+    client = explorer_client(catalog)
+    every = (
+        *TABLE_PAGES,
+        "rows?sql=" + quote("SELECT * FROM sales.late"),
+        "plan?filter=" + quote("day > '2020-01-01'"),
+    )
+    texts = {
+        each: page(client, f"/{each.replace('?', '/sales/late?')}" if "?" in each else f"/{each}/sales/late").text
+        for each in every
+    }
+    for each in ("schema", "rows", every[-2]):
+        assert texts[each].count("21956-09-21") >= 3, (each, texts[each])
+
+
 def test_the_schema_page_has_statistics_and_history(client: LocalClient, catalog: Catalog) -> None:
     text = page(client, "/schema/sales/orders").text
     ids = catalog.load_table("sales.orders").scan(selected_fields=("id",)).to_arrow()["id"].to_pylist()

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -181,6 +182,27 @@ def test_a_block_or_a_property_shows_and_hides_bars(table: Table, shown: Shown, 
     with icefield.progress(False):
         other.scan().to_arrow()
     assert shown.titles == ["write db.t", "scan db.t"]
+
+
+def test_a_hidden_call_does_not_move_the_bar_of_another_thread(
+    table: Table, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.append(ROWS)
+    moved: list[str] = []
+    monkeypatch.setattr(ProgressBar, "reach", lambda bar, *state: moved.append(threading.current_thread().name))
+
+    def hidden() -> None:
+        for asked in (False, lambda event: None):
+            with icefield.progress(asked):
+                table.scan().to_arrow()
+
+    with icefield.progress(), table.scan().to_arrow_batch_reader() as reader:
+        reader.read_next_batch()
+        other = threading.Thread(target=hidden, name="hidden")
+        other.start()
+        other.join()
+    assert moved
+    assert "hidden" not in moved
 
 
 def test_an_operation_has_one_bar_that_ends_with_it(table: Table, shown: Shown) -> None:

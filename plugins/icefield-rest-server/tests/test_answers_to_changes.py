@@ -28,7 +28,9 @@ class Vendor:
     def __init__(self) -> None:
         self.fails: Exception | None = None
 
-    def credentials(self, principal: Any, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
+    def credentials(
+        self, principal: Any, table: tuple[str, ...], location: str, writes: bool
+    ) -> list[tuple[str, dict[str, str]]]:
         if self.fails is not None:
             raise self.fails
         return [(location, {"s3.access-key-id": "key"})]

@@ -22,8 +22,11 @@ from hypothesis import strategies as st
 from icefield import Catalog, load_catalog
 from icefield_rest_server import JwtTokens, Settings, StaticCredentials, StsCredentials, app
 from icefield_rest_server.answers import Answer
+from icefield_rest_server.calls import Call
 from icefield_rest_server.idempotency import Begun, IdempotencyKeys
 from icefield_rest_server.namespaces import named
+from icefield_rest_server.providers import only_reading
+from icefield_rest_server.state import State
 from jwt.algorithms import ECAlgorithm
 from local_client import LocalClient
 from rest_bodies import SCHEMA
@@ -218,17 +221,30 @@ class Sts:
 )
 def test_a_sign_of_policies_in_a_location_opens_no_other(folder: str, written: str) -> None:
     sts = Sts()
-    assert StsCredentials(sts, "role").credentials(None, ("db", "t"), f"s3://lake/{folder}")
+    assert StsCredentials(sts, "role").credentials(None, ("db", "t"), f"s3://lake/{folder}", True)
     objects, listing = sts.policies[0]["Statement"]
     assert objects["Resource"] == f"arn:aws:s3:::lake/{written}/*"
     assert listing["Resource"] == "arn:aws:s3:::lake"
     assert listing["Condition"] == {"StringLike": {"s3:prefix": [f"{written}/*"]}}
 
 
+@pytest.mark.parametrize("may_write", [True, False])
+def test_keys_of_sts_write_only_for_clients_that_may_change_the_table(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, may_write: bool
+) -> None:
+    sts = Sts()
+    settings = Settings(authorizer=None if may_write else only_reading(None), vendor=StsCredentials(sts, "role"))
+    monkeypatch.setattr(State, "may_open", lambda state, table, location: True)
+    assert State(catalog, settings).vended(Call("loadTable", {}, {}, {}), ("db", "t"), "s3://lake/db/t")
+    objects, _ = sts.policies[0]["Statement"]
+    assert "s3:GetObject" in objects["Action"]
+    assert ("s3:PutObject" in objects["Action"], "s3:DeleteObject" in objects["Action"]) == (may_write, may_write)
+
+
 @pytest.mark.parametrize("place", ["lake", "lake/", "lake//", "*/wh/t", "la?e/wh/t", "", "/", "/wh/t"])
 def test_keys_of_sts_open_no_whole_bucket_and_none_by_a_sign(place: str) -> None:
     sts = Sts()
-    assert StsCredentials(sts, "role").credentials(None, ("db", "t"), f"s3://{place}") == []
+    assert StsCredentials(sts, "role").credentials(None, ("db", "t"), f"s3://{place}", True) == []
     assert sts.policies == []
 
 
@@ -335,7 +351,9 @@ class RecordingVendor:
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
 
-    def credentials(self, principal: Any, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
+    def credentials(
+        self, principal: Any, table: tuple[str, ...], location: str, writes: bool
+    ) -> list[tuple[str, dict[str, str]]]:
         self.asked.append(table)
         return []
 

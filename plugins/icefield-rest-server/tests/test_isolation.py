@@ -113,7 +113,7 @@ class Opens:
     """Gives keys to whatever place it is asked for."""
 
     def credentials(
-        self, principal: Principal | None, table: tuple[str, ...], location: str
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
     ) -> list[tuple[str, dict[str, str]]]:
         return [(location, {"s3.secret-access-key": "hush"})]
 

@@ -253,13 +253,13 @@ def test_keys_of_sts_open_the_location_of_one_table(monkeypatch: pytest.MonkeyPa
         original = client.assume_role
         client.assume_role = lambda **given: asked.append(given) or original(**given)
         vendor = StsCredentials(client, "arn:aws:iam::123456789012:role/tables", region="us-east-1")
-        ((prefix, given),) = vendor.credentials(None, ("db", "t"), "s3://lake/db/t")
+        ((prefix, given),) = vendor.credentials(None, ("db", "t"), "s3://lake/db/t", True)
         assert prefix == "s3://lake/db/t"
         assert {"s3.access-key-id", "s3.secret-access-key", "s3.session-token", "client.region"} <= given.keys()
         assert "arn:aws:s3:::lake/db/t/*" in str(asked[0]["Policy"])
-        assert vendor.credentials(None, ("db", "t"), "s3://lake/db/t")[0][1] == given
+        assert vendor.credentials(None, ("db", "t"), "s3://lake/db/t", True)[0][1] == given
         assert len(asked) == 1
-        vendor.credentials(None, ("db", "u"), "s3://lake/db/u")
+        vendor.credentials(None, ("db", "u"), "s3://lake/db/u", True)
         assert len(asked) == 2
-        assert vendor.credentials(None, ("db", "t"), "file:///t") == []
+        assert vendor.credentials(None, ("db", "t"), "file:///t", True) == []
     assert given["s3.secret-access-key"] not in repr(vendor)

@@ -41,7 +41,7 @@ class ShortLived:
         self.ends: dict[str, float] = {}
 
     def credentials(
-        self, principal: Principal | None, table: tuple[str, ...], location: str
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
     ) -> list[tuple[str, dict[str, str]]]:
         name, ends = f"KEY{len(self.ends)}", time.time() + self.life
         self.ends[name] = ends

@@ -87,7 +87,7 @@ class ShortLived:
         self.ends: dict[str, float] = {}
 
     def credentials(
-        self, principal: Principal | None, table: tuple[str, ...], location: str
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
     ) -> list[tuple[str, dict[str, str]]]:
         name = f"number-{len(self.ends)}"
         self.ends[name] = time.time() + self.life

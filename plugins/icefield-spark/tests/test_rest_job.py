@@ -30,9 +30,9 @@ class Vendor(StsCredentials):
         self.given: list[dict[str, str]] = []
 
     def credentials(
-        self, principal: Principal | None, table: tuple[str, ...], location: str
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
     ) -> list[tuple[str, dict[str, str]]]:
-        found = super().credentials(principal, table, location)
+        found = super().credentials(principal, table, location, writes)
         self.given += [properties for _, properties in found]
         return found
 

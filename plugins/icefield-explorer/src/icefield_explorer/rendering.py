@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+import pyarrow as pa
 from icefield import __version__
 from icefield.toolkit import without_credentials, without_userinfo
 from icefield_report.formats import printable
@@ -32,6 +33,14 @@ _HEADERS: Final = {
 def _hidden(value: str, name: str) -> str:
     """The value of a property, without credentials."""
     return without_credentials(without_userinfo(value), {name: value})
+
+
+def text_of(value: Any) -> str:
+    """An Arrow value as text. Arrow writes times that Python's own types cannot hold."""
+    try:
+        return str(value.as_py())
+    except (ValueError, OverflowError, pa.ArrowException):
+        return str(pa.repeat(value, 1).to_string(skip_new_lines=True)[1:-1])
 
 
 def _lines(string: str, most: int) -> Markup:

@@ -14,6 +14,7 @@ from icefield_frames.duckdb_queries import QueryLimits, querying
 from icefield_report.formats import short
 from icefield_rest_server import Answer, PageRequest, Refused
 
+from icefield_explorer.rendering import text_of
 from icefield_explorer.visits import TableVisit
 
 _SAMPLE: Final = 50
@@ -118,10 +119,7 @@ def _text(value: Any) -> str:
         return short(memoryview(value.as_buffer())[:_MOST_TEXT].hex(), _MOST_TEXT)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return short(bytes(memoryview(value.as_buffer())[: 8 * _MOST_TEXT]).decode("utf-8", "ignore"), _MOST_TEXT)
-    try:
-        return short(str(value.as_py())[: 8 * _MOST_TEXT], _MOST_TEXT)
-    except (ValueError, OverflowError, pa.ArrowException):  # a time that Python does not have
-        return short(str(value), _MOST_TEXT)
+    return short(text_of(value)[: 8 * _MOST_TEXT], _MOST_TEXT)
 
 
 @contextmanager

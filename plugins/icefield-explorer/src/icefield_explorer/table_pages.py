@@ -17,6 +17,7 @@ from icefield_report.formats import short
 from icefield_report.plots import Plot, plots_of
 from icefield_rest_server import Answer, PageRequest
 
+from icefield_explorer.rendering import text_of
 from icefield_explorer.visits import TableVisit
 
 _MOST_COLUMNS: Final = 1000
@@ -139,7 +140,7 @@ def _sums_of(metrics: pa.StructArray) -> dict[str, Any]:
     for key, least in (("lower_bound", True), ("upper_bound", False)):
         bounds = parts[key].drop_null()
         try:
-            sums[key] = (pc.min if least else pc.max)(bounds).as_py() if len(bounds) else None
+            sums[key] = pa.repeat((pc.min if least else pc.max)(bounds), 1) if len(bounds) else None
         except pa.ArrowNotImplementedError:
             sums[key] = None
     return sums
@@ -152,8 +153,15 @@ def _joined(parts: list[dict[str, Any]]) -> ColumnSums:
     values, nulls, size = (
         sum(known(key)) if known(key) else None for key in ("value_count", "null_value_count", "column_size")
     )
-    lower, upper = known("lower_bound"), known("upper_bound")
-    return ColumnSums(values, nulls, size, _shown(min(lower)) if lower else "", _shown(max(upper)) if upper else "")
+    lower, upper = (pa.chunked_array(each) if each else None for each in map(known, ("lower_bound", "upper_bound")))
+    least, greatest = "" if lower is None else _bound(pc.min(lower)), "" if upper is None else _bound(pc.max(upper))
+    return ColumnSums(values, nulls, size, least, greatest)
+
+
+def _bound(value: pa.Scalar) -> str:
+    kind = value.type
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return _shown(value.as_py()) if is_bytes else short(text_of(value), 60)
 
 
 def _shown(value: Any) -> str:

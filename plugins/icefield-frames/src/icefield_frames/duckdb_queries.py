@@ -21,6 +21,22 @@ from icefield_frames.libraries import library
 _OWN_NAMES: Final = frozenset({"information_schema", "pg_catalog", "system"})
 """Schemas of DuckDB itself."""
 
+_TABLE_FUNCTIONS: Final = frozenset(
+    {
+        "generate_series",
+        "icu_calendar_names",
+        "json_each",
+        "json_tree",
+        "pg_timezone_names",
+        "range",
+        "repeat",
+        "repeat_row",
+        "summary",
+        "unnest",
+    }
+)
+"""Table functions that only make rows. Others of DuckDB open files, run statements, or log to files and streams."""
+
 _SETTINGS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -45,8 +61,9 @@ def querying(
     """The result of a query, batch by batch, as long as the context lasts.
 
     ``scan_of`` gives the scan of a table by its name. Columns and filters of the query reach the scan. DuckDB opens no
-    file and no connection, and loads no extension. Raises ``InvalidArgument`` for other statements than one query and
-    for a query beyond its limits, ``MissingPlugin`` if DuckDB is not installed, and the errors of ``scan_of``.
+    file and no connection, loads no extension, and writes no log; of its table functions, a query has only those that
+    make rows. Raises ``InvalidArgument`` for other statements than one query and for a query beyond its limits,
+    ``MissingPlugin`` if DuckDB is not installed, and the errors of ``scan_of``.
     """
     duckdb = library("duckdb", "sql")
     with (
@@ -138,6 +155,8 @@ def _tables(connection: Any, sql: str) -> list[tuple[str, str, str]]:
         if isinstance(node, dict):
             if node.get("type") == "BASE_TABLE" and node["schema_name"]:
                 names[node["catalog_name"], node["schema_name"], node["table_name"]] = None
+            elif node.get("type") == "TABLE_FUNCTION":
+                _check_function(node["function"]["function_name"])
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)
@@ -160,6 +179,15 @@ def _add_tables(
             database, schema = (schema, "main") if is_database else ("memory", schema)
         uuids = [field.name for field in scan.projection.fields if isinstance(field.field_type, UUIDType)]
         _add(connection, (database, schema, table), f"icefield_{number}", scan, uuids)
+
+
+def _check_function(name: str) -> None:
+    """Refuse a table function of DuckDB that does more than make rows."""
+    if name.casefold() not in _TABLE_FUNCTIONS:
+        allowed = ", ".join(sorted(_TABLE_FUNCTIONS))
+        raise InvalidArgument(
+            f"sql takes one query of tables, without DuckDB's function {name:.100}; allowed: {allowed}"
+        )
 
 
 def _check(names: Sequence[tuple[str, str, str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from threading import Event, Thread
+from threading import Event, Thread, get_ident
 from time import monotonic
 from types import TracebackType
 from typing import Final, Self
@@ -28,6 +28,7 @@ class ProgressBar:
         self, what: str, *, shown: bool, first_seconds: float = 1.0, idle_seconds: float | None = None
     ) -> None:
         self.shown = shown
+        self.thread = get_ident()
         self._what = what
         self._first_seconds, self._idle_seconds = first_seconds, idle_seconds
         self._step, self._done = "", 0

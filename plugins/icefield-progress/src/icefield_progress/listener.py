@@ -53,7 +53,7 @@ class BarListener:
         elif isinstance(event, OperationProgress):
             with self._lock:
                 bar = current_bar() or self._opened(event, properties)
-            if bar is not None:
+            if bar is not None and (bar.thread == get_ident() or PROGRESS.get() in (None, True)):
                 bar.reach(event.step, event.done, event.total)
                 if event.done == event.total:
                     self._close((event.operation, event.table))

@@ -17,6 +17,7 @@ from icefield_rest_server.tokens import Principal
 
 _STORE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9._-]{3,255}/.*[^/].*", re.DOTALL)
+_WRITES: Final = ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 _MEANT: Final = str.maketrans({letter: f"${{{letter}}}" for letter in "*?$"})
 
 VendedCredentials = list[tuple[str, dict[str, str]]]
@@ -41,8 +42,10 @@ class StaticCredentials:
             if not _STORE.match(prefix):
                 raise InvalidArgument(f"credentials are for a prefix such as s3://bucket/, and not for '{prefix:.100}'")
 
-    def credentials(self, principal: Principal | None, table: tuple[str, ...], location: str) -> VendedCredentials:
-        """Return the credentials of the longest prefix; none where no prefix fits."""
+    def credentials(
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
+    ) -> VendedCredentials:
+        """Return the credentials of the longest prefix, as they are; none where no prefix fits."""
         fitting = [prefix for prefix in self.by_prefix if _below(location, prefix)]
         if not fitting:
             return []
@@ -58,35 +61,37 @@ class StsCredentials:
 
     def __init__(self, client: Any, role_arn: str, *, region: str | None = None, seconds: int = 3600) -> None:
         self._client, self._role, self._region, self._seconds = client, role_arn, region, seconds
-        self._known: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
+        self._known: dict[tuple[str, str, bool], tuple[float, dict[str, str]]] = {}
         self._lock = threading.Lock()
 
-    def credentials(self, principal: Principal | None, table: tuple[str, ...], location: str) -> VendedCredentials:
+    def credentials(
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
+    ) -> VendedCredentials:
         """Return keys for the files below the table's location; none for a whole bucket, or outside S3.
 
-        Raises ``StorageError`` where STS issues no keys.
+        Keys of clients that may not change the table only read. Raises ``StorageError`` where STS issues no keys.
         """
         scheme, _, rest = location.partition("://")
         if scheme not in ("s3", "s3a", "s3n") or not _FOLDER.fullmatch(rest):
             return []
         who = principal.name if principal is not None else "anonymous"
         with self._lock:
-            expires, properties = self._known.get((who, location), (0.0, {}))
+            expires, properties = self._known.get((who, location, writes), (0.0, {}))
         if expires < time.time() + 300:
-            expires, properties = self._assumed(who, rest.rstrip("/"))
+            expires, properties = self._assumed(who, rest.rstrip("/"), writes)
             with self._lock:
                 self._known = {key: held for key, held in self._known.items() if held[0] > time.time()}
-                self._known[who, location] = (expires, properties)
+                self._known[who, location, writes] = (expires, properties)
         return [(location, dict(properties))]
 
-    def _assumed(self, who: str, path: str) -> tuple[float, dict[str, str]]:
+    def _assumed(self, who: str, path: str, writes: bool) -> tuple[float, dict[str, str]]:
         session = "".join(letter if letter.isalnum() else "-" for letter in who)[:40]
         try:
             answer = self._client.assume_role(
                 RoleArn=self._role,
                 RoleSessionName=f"icefield-{session}",
                 DurationSeconds=self._seconds,
-                Policy=_policy(path),
+                Policy=_policy(path, writes),
             )["Credentials"]
         except Exception as error:
             raise StorageError(f"AWS STS gives no credentials: {type(error).__name__}", retryable=True) from None
@@ -101,7 +106,7 @@ class StsCredentials:
         }
 
 
-def _policy(path: str) -> str:
+def _policy(path: str, writes: bool) -> str:
     """Return the policy that restricts the keys to the objects below the table's location.
 
     A policy's special characters are escaped: a location may contain them.
@@ -110,7 +115,7 @@ def _policy(path: str) -> str:
     prefix = folder.translate(_MEANT)
     objects = {
         "Effect": "Allow",
-        "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
+        "Action": ["s3:GetObject", *(_WRITES if writes else ())],
         "Resource": f"arn:aws:s3:::{bucket}/{prefix}/*",
     }
     listing = {

@@ -67,7 +67,7 @@ class ReadAccess:
         Tables without the right ``loadTable`` are left out.
         """
         self._check("listTables", namespace)
-        found = (each for each in self._state.catalog.list_tables(namespace) if each[-1] > after)
+        found = sorted(each for each in self._state.catalog.list_tables(namespace) if each[-1] > after)
         return _first(found, most, containing, lambda each: self.allows("loadTable", each))
 
     def views(self, namespace: Name, *, most: int, containing: str = "", after: str = "") -> list[Name]:
@@ -75,7 +75,7 @@ class ReadAccess:
         if not isinstance(self._state.catalog.backend, ViewCatalog):
             return []
         self._check("listViews", namespace)
-        found = (each for each in self._state.catalog.list_views(namespace) if each[-1] > after)
+        found = sorted(each for each in self._state.catalog.list_views(namespace) if each[-1] > after)
         return _first(found, most, containing, lambda each: self.allows("loadView", each))
 
     def table(self, name: Name) -> Table:

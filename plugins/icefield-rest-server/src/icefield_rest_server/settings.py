@@ -21,9 +21,12 @@ class CredentialVendor(Protocol):
     """Gives the credentials that open a table's files, by prefix of their locations."""
 
     def credentials(
-        self, principal: Principal | None, table: tuple[str, ...], location: str
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
     ) -> list[tuple[str, dict[str, str]]]:
-        """Prefixes, each with the client's properties for it. ``table`` is the name that the catalog keeps."""
+        """Prefixes, each with the client's properties for it. ``table`` is the name that the catalog keeps.
+
+        Without ``writes``, the client may not change the table: give properties that only read, if there are any.
+        """
 
 
 class RequestSigner(Protocol):

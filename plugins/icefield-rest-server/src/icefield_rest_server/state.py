@@ -22,6 +22,9 @@ from icefield_rest_server.settings import Settings
 from icefield_rest_server.tokens import Principal
 
 _TRIES = 5
+_WRITING = ("updateTable", "createTable")
+"""Either right is a right to write files of a table."""
+
 _NONE: Mapping[str, str] = {}
 
 Name = tuple[str, ...]
@@ -112,7 +115,8 @@ class State:
         vendor = self.settings.vendor
         if vendor is None or not self.may_open(table, location):
             return []
-        return vendor.credentials(call.principal, self.catalog.kept_name(table), location)
+        writes = any(self.allows(call.principal, each, table) for each in _WRITING)
+        return vendor.credentials(call.principal, self.catalog.kept_name(table), location, writes)
 
     def allows(self, principal: Principal | None, operation: str, name: tuple[str, ...]) -> bool:
         """Whether the authorizer, if there is one, allows an operation on the object with a name.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import icefield
 import pyarrow.compute as pc
@@ -21,6 +23,11 @@ from icefield_tools.mcp.limits import AnswerLimits, plain
 from icefield_tools.mcp.served import ServedCatalogs
 
 Answer = dict[str, Any]
+
+_SECONDS: Final = 120.0
+_MEMORY: Final = "2GB"
+_THREADS: Final = 4
+"""The limits of a query."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,10 @@ class CatalogReader:
             if snapshot is None
             else {"snapshot_id": str(snapshot.snapshot_id), "summary": dict(snapshot.summary)},
         }
-        listed = self.limits.taken(columns)
-        return {**_bounded(known, self.limits), "columns": listed["rows"], "is_complete": listed["is_complete"]}
+        shown, is_whole = _bounded(known, self.limits.rows)
+        left = max(0, self.limits.size - len(json.dumps(shown, ensure_ascii=False).encode()))
+        listed = replace(self.limits, size=left).taken(columns)
+        return {**shown, "columns": listed["rows"], "is_complete": is_whole and listed["is_complete"]}
 
     def list_snapshots(self, table: str, catalog: str) -> Answer:
         """The snapshots of a table, newest first."""
@@ -147,9 +156,10 @@ class CatalogReader:
 
     def query(self, sql: str, most: int, catalog: str) -> Answer:
         """The result of a query in DuckDB's SQL. DuckDB opens no file and no connection."""
-        querying = import_module("icefield_frames.duckdb_queries").querying
+        queries = import_module("icefield_frames.duckdb_queries")
+        limits = queries.QueryLimits(_SECONDS, _MEMORY, _THREADS, rows=self.limits.rows + 1)
         opened = self.catalogs.catalog(catalog)
-        with querying(sql, lambda name: opened.load_table(name).scan()) as reader:
+        with queries.querying(sql, lambda name: opened.load_table(name).scan(), limits) as reader:
             return self.limits.taken(rows_of(reader), most)
 
 
@@ -159,9 +169,12 @@ def _named(table: Table, ids: Sequence[int], transform: object) -> str:
     return names if str(transform) == "identity" else f"{transform}({names})"
 
 
-def _bounded(known: Mapping[str, Any], limits: AnswerLimits) -> Answer:
-    """The values as JSON holds them; of a mapping with more entries than an answer has rows, the first ones."""
-    return {
-        key: plain(dict(list(value.items())[: limits.rows]) if isinstance(value, dict) else value)
-        for key, value in known.items()
-    }
+def _bounded(known: Any, most: int) -> tuple[Any, bool]:
+    """The values as JSON holds them, and whether that is all: longer mappings and lists are cut."""
+    if not isinstance(known, dict | list):
+        return plain(known), True
+    is_whole = len(known) <= most
+    if isinstance(known, list):
+        return plain(known[:most]), is_whole
+    parts = {plain(key): _bounded(value, most) for key, value in islice(known.items(), most)}
+    return {key: part for key, (part, _) in parts.items()}, is_whole and all(whole for _, whole in parts.values())
