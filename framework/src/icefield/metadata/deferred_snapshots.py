@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +70,9 @@ class _DeferredSnapshots(JsonArray[Snapshot]):
 
     def loaded(self, identity: Any) -> Snapshot | None:
         return self._some.find(identity) if self._fetch is not None else super().find(identity)
+
+    def known_records(self) -> Sequence[Any]:
+        return self._some.records if self._fetch is not None else super().known_records()
 
     def known_size(self) -> int:
         return len(self._some) if self._fetch is not None else super().known_size()

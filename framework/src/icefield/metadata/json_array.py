@@ -186,6 +186,10 @@ class JsonArray(Sequence[T]):
         """The element with an id, or None also if it is not loaded: nothing is fetched."""
         return self.find(identity)
 
+    def known_records(self) -> Sequence[Any]:
+        """The light records of the elements that are loaded: all, unless some are fetched on first use."""
+        return self.records
+
     def known_size(self) -> int:
         """How many elements are loaded: all of them, unless the rest can still be fetched."""
         return len(self)

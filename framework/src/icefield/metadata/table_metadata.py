@@ -75,9 +75,11 @@ class TableMetadata:
     def is_encrypted(self) -> bool:
         """Whether the table has encrypted files, or its new files are to be encrypted.
 
-        A snapshot with a key needs one of ``encryption_keys``, so that snapshots need not be read.
+        Snapshots that are fetched on first use are not: a snapshot with a key needs one of ``encryption_keys``.
         """
-        return ENCRYPTION_KEY_ID.name in self.properties or len(self.encryption_keys) > 0
+        if ENCRYPTION_KEY_ID.name in self.properties or len(self.encryption_keys):
+            return True
+        return any(each.key_id is not None for each in self.snapshots.known_records())
 
     def schema(self) -> Schema:
         """The current schema."""
