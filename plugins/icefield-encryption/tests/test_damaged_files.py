@@ -76,6 +76,7 @@ def damaged(data: bytes, others: list[bytes], chance: random.Random) -> tuple[st
     return kind, data[place:] + data[:place] if place else data[1:]
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("ENC-04", "ENC-05")
 @pytest.mark.parametrize("file_format", FORMATS)

@@ -224,7 +224,6 @@ def test_a_child_that_is_forked_during_a_commit_has_an_empty_queue():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-@pytest.mark.counted
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.integers(-1, 3), max_size=4), min_size=1, max_size=4))
 def test_a_table_holds_every_acknowledged_append_once_and_no_other(threads: list[list[int]]):
