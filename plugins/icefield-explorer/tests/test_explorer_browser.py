@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from chromium import running_chromium
 from explored import HOSTILE, MARK, explored_catalog
 from icefield_explorer import show
 from icefield_rest_server import Settings, app
@@ -57,25 +57,8 @@ return [...document.querySelectorAll("body *")].filter(each => {
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, steered by its driver."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("Debian's packages chromium and chromium-driver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for each in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--disable-background-networking",
-    ):
-        options.add_argument(each)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield running
-    running.quit()
+    with running_chromium() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icefield import Catalog, IcefieldError, Table, __version__
+from icefield_maintenance.all_tables import all_tables
 
 from icefield_report.facts import Facts, facts_of
 from icefield_report.page import rendered
@@ -60,7 +61,7 @@ def write_catalog_report(catalog: Catalog, path: str | os.PathLike[str]) -> None
 
 
 def _reported(catalog: Catalog) -> Iterator[ReportedTable]:
-    for number, identifier in enumerate(sorted(_tables(catalog)), 1):
+    for number, identifier in enumerate(sorted(all_tables(catalog)), 1):
         own = f"table-{number}"
         try:
             yield _table(catalog.load_table(identifier), own, 3)
@@ -71,14 +72,3 @@ def _reported(catalog: Catalog) -> Iterator[ReportedTable]:
 def _table(table: Table, own: str, level: int) -> ReportedTable:
     facts = facts_of(table)
     return ReportedTable(own, facts.name, facts, sections_of(SectionContext(table, facts, own, level)))
-
-
-def _tables(catalog: Catalog) -> Iterator[tuple[str, ...]]:
-    waiting = list(catalog.list_namespaces())
-    seen = set(waiting)
-    while waiting:
-        namespace = waiting.pop()
-        yield from catalog.list_tables(namespace)
-        inner = [each for each in catalog.list_namespaces(namespace) if each not in seen]
-        seen.update(inner)
-        waiting += inner
