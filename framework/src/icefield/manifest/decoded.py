@@ -161,7 +161,7 @@ def _keep(key: Hashable, request: ManifestRequest, decoded: DecodedManifest) -> 
 
 
 def _on_disk(request: ManifestRequest) -> list[ManifestRequest]:
-    """A request, divided by files: one for what filters test, and one for columns, whatever the filter."""
+    """A request, divided by files: one for the parts that filters test, and one for the other columns."""
     tested = [request.tested] if request.statistics else []
     return tested if request.partly and tested else [*tested, ManifestRequest(request.columns)]
 

@@ -130,7 +130,7 @@ class FileIO:
         return other
 
     def encrypting(self, metadata: TableMetadata) -> FileIO:
-        """The same file IO, whose new files are encrypted if the table is; it writes no plain ones then."""
+        """This file IO for a table: new files of an encrypted table are encrypted, and plain ones are refused."""
         length = key_length(metadata)
         if length == self.key_length:
             return self

@@ -109,7 +109,7 @@ def _of_data_files(table: Table, goals: Goals) -> Iterator[Decision]:
     if goals.files_per_scan is None and goals.deleted_rows is None:
         return
     options: dict[str, Any] = {
-        # A partition whose files are few is left alone, unless its rows are deleted.
+        # A partition with few files is left alone, unless its rows are deleted.
         "min_input_files": _ALL if goals.files_per_scan is None else goals.files_per_scan + 1,
         "delete_ratio_threshold": goals.deleted_rows or 1.0,
     }

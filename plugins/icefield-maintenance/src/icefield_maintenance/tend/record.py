@@ -25,7 +25,7 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
 _MEMORY_MS: Final = 7 * _DAY_MS
-"""The age to which the record is read, but for erasures and searches for orphans, which are read whatever their age."""
+"""The age of the oldest rows that are read. Erasures and searches for orphans are read at any age."""
 
 _LONGEST_PAUSE: Final = 24
 """The longest pause after losses, in hours."""
