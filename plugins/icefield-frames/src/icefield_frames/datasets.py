@@ -68,8 +68,8 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
     """A scan as a data set: each query plans the files anew, with the columns and the filter that it asks for.
 
     Deletes, evolved schemas and partitions are applied, as by the scan itself. ``nan_is_greatest``: filters compare NaN
-    and nulls as SQL engines do, not as Arrow does. A function of Arrow that goes around ``scanner`` and would open the data
-    files itself raises ``UnsupportedFeature``.
+    and nulls as SQL engines do, not as Arrow does. A function of Arrow that goes around ``scanner`` and would open the
+    data files itself raises ``UnsupportedFeature``.
     """
 
     def __init__(self, scan: Any, *, nan_is_greatest: bool = False) -> None:
