@@ -194,6 +194,20 @@ def test_json_lines_are_read_by_all_their_columns(catalog: Catalog, tmp_path: Pa
     assert [row["other"] for row in rows(made.table) if row["id"] is None] == [True]
 
 
+def test_a_column_without_values_has_the_type_of_other_files_or_is_a_string(catalog: Catalog, tmp_path: Path) -> None:
+    nothing = pa.table({"id": [1], "n": pa.nulls(1), "all": pa.nulls(1), "s": [{"x": None}], "l": [[None]]})
+    filled = pa.table({"id": [2], "n": [5], "s": [{"x": 1.5}], "all": pa.nulls(1)})
+    folder = tree(tmp_path, {"a.parquet": nothing, "b.parquet": filled})
+    made = import_folder(catalog, "db.t", folder)
+    types = types_of(made.schema)
+    assert (types["n"], types["all"], types["l"]) == ("long", "string", "list<string>")
+    assert rows(made.table) == [
+        {"id": 1, "n": None, "s": {"x": None}, "all": None, "l": [None]},
+        {"id": 2, "n": 5, "s": {"x": 1.5}, "all": None, "l": None},
+    ]
+    assert types_of(import_folder(catalog, "db.u", folder, types={"all": "date"}).schema)["all"] == "date"
+
+
 def test_strings_of_json_are_times_only_if_that_is_stated(catalog: Catalog, tmp_path: Path) -> None:
     lines = [{"id": 1, "t": "2024-01-01T00:00:00+02:00"}, {"id": 2, "t": "2024-01-01T00:00:00Z"}, {"id": 3, "t": None}]
     folder = tree(tmp_path, {"a.json": "\n".join(map(json.dumps, lines))})
