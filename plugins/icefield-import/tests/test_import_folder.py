@@ -219,13 +219,21 @@ def test_strings_of_json_are_times_only_if_that_is_stated(catalog: Catalog, tmp_
 
 def test_values_of_json_are_cast_to_stated_types_from_their_text(catalog: Catalog, tmp_path: Path) -> None:
     lines = [
-        '{"id": 1, "code": 7, "price": 3.50, "day": "2024-01-01", "hash": 12345678901234567890, "rest": 0.1}',
+        '{"id": 1, "at": "12:30:01.5", "code": 7, "price": 3.50, "day": "2024-01-01", "hash": 12345678901234567890,'
+        ' "rest": 0.1}',
         '{"id": 2, "code": "x", "price": "0.05", "rest": {"a": 1}}',
         "",
         '{"id": 3, "code": [true, 1.50], "day": null, "rest": 9007199254740993}',
     ]
     folder = tree(tmp_path, {"a.json": "\n".join(lines[:1]), "b.json": "\n".join(lines[1:])})
-    types = {"code": "string", "price": "decimal(9,2)", "day": "date", "hash": "decimal(20,0)", "rest": "string"}
+    types = {
+        "code": "string",
+        "price": "decimal(9,2)",
+        "day": "date",
+        "hash": "decimal(20,0)",
+        "rest": "string",
+        "at": "time",
+    }
     found = rows(import_folder(catalog, "db.t", folder, types=types).table)
     assert [[row[name] for row in found] for name in types] == [
         ["7", "x", "[true, 1.5]"],
@@ -233,9 +241,18 @@ def test_values_of_json_are_cast_to_stated_types_from_their_text(catalog: Catalo
         [dt.date(2024, 1, 1), None, None],
         [Decimal("12345678901234567890"), None, None],
         ["0.1", '{"a": 1}', "9007199254740993"],
+        [dt.time(12, 30, 1, 500_000), None, None],
     ]
     with pytest.raises(InvalidFile, match=r"b\.json: .*'x'"):
         import_folder(catalog, "db.u", folder, types={**types, "code": "int"})
+    deep = tree(tmp_path / "deep", {"a.json": '{"code": ' + "[" * 5000 + "]" * 5000 + "}"})
+    with pytest.raises(InvalidFile, match="recursion"):
+        import_folder(catalog, "db.u", deep, types={"code": "string"})
+
+
+def test_a_delimiter_is_one_character(catalog: Catalog, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=r"one character, not '\|\|'"):
+        import_folder(catalog, "db.t", tree(tmp_path, {"a.csv": "a||b\n"}), delimiter="||")
 
 
 def test_integers_of_csv_that_no_double_equals_are_strings(catalog: Catalog, tmp_path: Path) -> None:
