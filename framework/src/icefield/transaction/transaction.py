@@ -167,7 +167,8 @@ class Transaction(RowChanges, Extensible, Generic[R]):
             if self._state is not None and not self._actions:
                 return self._finish(self._state)
             # Data was written since the table was loaded: load the other writers' commits before the first attempt.
-            result = commit_table(self._handle, self._current(), self.proposal, written=written)
+            base = self._current(as_base=True)
+            result = commit_table(self._handle, base, self.proposal, written=written, may_be_old=True)
         except BaseException:  # an interrupt is one
             discard_unexposed(self._handle, written)
             raise
@@ -203,10 +204,10 @@ class Transaction(RowChanges, Extensible, Generic[R]):
             discard_unexposed(self._handle, self._context.written)
             raise
 
-    def _current(self) -> TableState | None:
+    def _current(self, *, as_base: bool = False) -> TableState | None:
         if self._state is None:
             return None
-        current = load_table(self._handle, self._state)
+        current = load_table(self._handle, self._state, as_base=as_base)
         if current is None:
             raise NoSuchTable(f"table '{self._handle.full_name}' was dropped", table=self._handle.name)
         return current
