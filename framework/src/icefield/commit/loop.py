@@ -185,18 +185,19 @@ class _TableAttempts(Change[TableState]):
         return None
 
     def _built(self) -> Proposal | None:
-        if self._may_be_old and self.base is not None:
-            self._may_be_old = False
-            try:
-                proposal = self.build(self.base.metadata)
-            except StorageError:
+        base, may_be_old, self._may_be_old = self.base, self._may_be_old, False
+        try:
+            proposal = self.build(base.metadata if base is not None else None)
+        except IcefieldError as error:
+            if not may_be_old or isinstance(error, StorageError) or self._is_current(base):
                 raise
-            except IcefieldError:
-                proposal = None
-            if proposal is not None:
+        else:
+            if proposal is not None or not may_be_old or self._is_current(base):
                 return proposal
-            self._load()
-        return self.build(self.base.metadata if self.base is not None else None)
+        return self._built()
+
+    def _is_current(self, base: TableState | None) -> bool:
+        return base is None or self._load().pointer.location == base.pointer.location
 
     def publish(self) -> TableState | Conflict:
         proposal, base = self.proposal, self.base
