@@ -45,7 +45,9 @@ def left_behind(io: FileIO, current: TableMetadata, known: Iterable[Snapshot]) -
     at = len(latest)
     while at and not shows_none(0):
         # The versions before an expiry show it, the later ones do not: a binary search reads few of them.
-        at = bisect_left(range(at), True, 1, key=shows_none) - 1
+        if shows_none(at - 1):
+            at = bisect_left(range(at - 1), True, 1, key=shows_none)
+        at -= 1
         before = versions(at)
         if before is None:
             break
