@@ -17,7 +17,7 @@ from icefield.commit.retry_policy import RetryPolicy
 from icefield.commit.settling import Change, Settled, settle
 from icefield.commit.state import TableHandle, TableState, current_of, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
-from icefield.errors import CommitFailed, FileMissing, IcefieldError, NoSuchTable, StorageError, TableExists
+from icefield.errors import CommitFailed, FileMissing, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES, COMMIT_RETRY_TOTAL_TIMEOUT_MS
 from icefield.metadata.snapshots import Operation, Snapshot
@@ -38,22 +38,19 @@ def commit_table(
     *,
     written: WrittenFiles | None = None,
     policy: RetryPolicy | None = None,
-    may_be_old: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TableState:
     """Commit the proposal of ``build``, with retries after conflicts; return the version with the change.
 
     ``base=None`` creates the table. Returns ``base`` itself when ``build`` finds nothing to change. ``policy``
     defaults to the table's own properties. Without a number of retries in them, an append is tried again until
-    ``commit.retry.total-timeout-ms`` is over, as long as other commits come first. A base that ``may_be_old`` decides
-    neither an error of ``build`` nor that there is nothing to change: the current version is loaded first.
+    ``commit.retry.total-timeout-ms`` is over, as long as other commits come first.
 
     Raises ``CommitFailed`` when retries did not settle a conflict, ``TableExists`` when a creation lost,
     ``NoSuchTable`` when the table was dropped meanwhile, and ``CommitStateUnknown`` when the outcome is unknown. Errors
     of ``build`` are raised, such as ``ValidationFailed`` when the change cannot be re-applied.
     """
-    written = written if written is not None else WrittenFiles()
-    change = _TableAttempts(handle, base, build, written, policy, may_be_old)
+    change = _TableAttempts(handle, base, build, written if written is not None else WrittenFiles(), policy)
     with handle.io.listeners.operation("create-table" if base is None else "commit", handle.name) as operation:
         try:
             settled = settle(change, sleep)
@@ -144,10 +141,8 @@ class _TableAttempts(Change[TableState]):
         build: Build,
         written: WrittenFiles,
         policy: RetryPolicy | None,
-        may_be_old: bool,
     ) -> None:
         self.handle, self.base, self.build, self.written = handle, base, build, written
-        self._may_be_old = may_be_old
         self.name, self.repeats = handle.full_name, base is not None
         properties = base.metadata.properties if base is not None else {}
         self._policy = policy or RetryPolicy.from_properties(properties)
@@ -168,10 +163,10 @@ class _TableAttempts(Change[TableState]):
         return self._checks if snapshots_of(self.proposal) else NO_LOOK
 
     def prepare(self) -> TableState | Conflict | None:
+        base = self.base
         try:
-            proposal, base = self._built(), self.base
+            proposal = self.build(base.metadata if base is not None else None)
         except FileMissing:
-            base = self.base
             if base is None or self._surely_unchanged():
                 raise
             return Conflict()  # a concurrent commit has expired a file of the base
@@ -183,21 +178,6 @@ class _TableAttempts(Change[TableState]):
             proposal = replace(proposal, metadata=self.handle.logged(proposal.metadata, base))
         self.proposal, self.replaced, self.is_published = proposal, base, True
         return None
-
-    def _built(self) -> Proposal | None:
-        base, may_be_old, self._may_be_old = self.base, self._may_be_old, False
-        try:
-            proposal = self.build(base.metadata if base is not None else None)
-        except IcefieldError as error:
-            if not may_be_old or isinstance(error, StorageError) or self._is_current(base):
-                raise
-        else:
-            if proposal is not None or not may_be_old or self._is_current(base):
-                return proposal
-        return self._built()
-
-    def _is_current(self, base: TableState | None) -> bool:
-        return base is None or self._load().pointer.location == base.pointer.location
 
     def publish(self) -> TableState | Conflict:
         proposal, base = self.proposal, self.base
@@ -227,21 +207,17 @@ class _TableAttempts(Change[TableState]):
             raise TableExists(f"table '{self.name}' exists already", table=self.handle.name)
 
     def renew(self) -> TableState | None:
-        before, base = self.base, self._load()
-        if not holds(base, self.proposal):
-            # A table that stays the same shows a failure that more tries would not mend.
-            moved = before is not None and before.pointer.location != base.pointer.location
-            self.uncounted += moved and not self._counts and _appends(self.proposal)
-            return None
-        self.written.exposed = self.is_published = True
-        return base
-
-    def _load(self) -> TableState:
         # A table that was dropped and created again may reuse the metadata location.
-        self.base = load_table(self.handle, self.base, read_again=True)
+        before, self.base = self.base, load_table(self.handle, self.base, read_again=True)
         if self.base is None:
             message = f"table '{self.name}' was dropped while it was being changed"
             raise NoSuchTable(message, table=self.handle.name)
+        if not holds(self.base, self.proposal):
+            # A table that stays the same shows a failure that more tries would not mend.
+            moved = before is not None and before.pointer.location != self.base.pointer.location
+            self.uncounted += moved and not self._counts and _appends(self.proposal)
+            return None
+        self.written.exposed = self.is_published = True
         return self.base
 
     def lost(self, attempts: int, seconds: float) -> CommitFailed:
