@@ -168,8 +168,6 @@ def test_manifests_of_other_partitions_are_read_once_and_sorted(
     assert held(table) == before
     kinds = [kind for one in manifests(table) for kind in entries(table, one).partition.field(0).to_pylist()]
     assert kinds == [None, *"abcdefgh"]
-    monkeypatch.undo()
-    assert table.maintenance.rewrite_manifests().snapshot_id is None
 
 
 def test_manifests_of_other_partitions_and_the_target_size_stay(monkeypatch: pytest.MonkeyPatch) -> None:
