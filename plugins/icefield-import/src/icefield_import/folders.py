@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -62,9 +62,16 @@ def files_in(io: FileIO, folder: str) -> list[ImportedFile]:
 
 
 def _file(root: str, info: FileInfo) -> ImportedFile | None:
-    *folders, name = info.location.removeprefix(f"{root}/").split("/")
-    is_hidden = any(part.startswith(("_", ".")) and "=" not in part for part in folders) or name.startswith(("_", "."))
-    return None if is_hidden or not info.size else ImportedFile(info.location, info.size, folder_values(folders))
+    path = info.location.removeprefix(f"{root}/").split("/")
+    return (
+        None if is_hidden(path) or not info.size else ImportedFile(info.location, info.size, folder_values(path[:-1]))
+    )
+
+
+def is_hidden(path: Sequence[str]) -> bool:
+    """Whether a file is no data: its name, or the name of a folder on its path, begins with ``.`` or ``_``."""
+    *folders, name = path
+    return name.startswith(("_", ".")) or any(part.startswith(("_", ".")) and "=" not in part for part in folders)
 
 
 def _listed(names: Iterable[str]) -> str:
