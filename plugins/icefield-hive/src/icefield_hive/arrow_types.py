@@ -106,7 +106,7 @@ class _Parser:
         self._primitives = primitives
         self._tokens = _TOKEN.findall(text)
         self._at = 0
-        if "".join(self._tokens) != re.sub(r"\s+", "", text):
+        if "".join("".join(self._tokens).split()) != "".join(text.split()):
             raise self._malformed()
 
     def whole(self) -> pa.DataType:

@@ -39,13 +39,13 @@ def add_files(
 
     The format is ``file_format``, or else the format that a suffix or first bytes show. Each file must be in one
     partition. If a file has no field ids and the table no name mapping, a mapping is stored. ``partition_values``
-    are values of columns that files lack, or that all rows of a file have, by location and column name;
-    ``hive_partitioning`` takes the other values from folders such as ``day=2024-01-01``, whose names are
-    percent-decoded. The table must have identity partition fields of these columns. ``check_duplicate_files`` makes
-    sure on commit that no file is in the table already, however its location is spelled. A file outside of the table's
-    own folders stays when the table no longer needs it. A file in a folder of data that tables may share is refused, as
-    it could not be told from the table's own files. Raises ``InvalidArgument``, ``InvalidFile`` for columns that cannot
-    be read as the table's, for other values than the stated ones and for nulls in required columns, ``FileMissing``.
+    are values of columns that files lack, by location and column name; ``hive_partitioning`` takes the other values
+    from folders such as ``day=2024-01-01``, whose names are percent-decoded. The table must have identity partition
+    fields of these columns. ``check_duplicate_files`` makes sure on commit that no file is in the table already,
+    however its location is spelled. A file outside of the table's own folders stays when the table no longer needs it.
+    A file in a folder of data that tables may share is refused, as it could not be told from the table's own files.
+    Raises ``InvalidArgument``, ``InvalidFile`` for columns that cannot be read as the table's and for nulls in required
+    columns, ``FileMissing``.
     """
     if isinstance(self, Table):
         with self.transaction() as tx:
@@ -69,10 +69,8 @@ def add_files(
     schema = self.shape.schema()
 
     def described(location: str) -> DataFile:
-        named, given = column_values(schema, location) if hive_partitioning else {}, stated.get(location, {})
-        file = describer.describe(location, {**named, **given}, file_format=file_format)
-        describer.refuse_other_values(file, given)
-        return file
+        named = column_values(schema, location) if hive_partitioning else {}
+        return describer.describe(location, {**named, **stated.get(location, {})}, file_format=file_format)
 
     reading = map_ahead(locations, described, FILES_AT_ONCE)
     event = OperationProgress(self.context.name, "add-files", "files", 0, len(locations))

@@ -25,7 +25,7 @@ from icefield.engine import (
     to_arrow_scalar,
     to_internal,
 )
-from icefield.errors import IcefieldError, InvalidArgument, InvalidFile
+from icefield.errors import IcefieldError, InvalidArgument
 from icefield.manifest import DataFile
 from icefield.metadata import TableMetadata
 from icefield.scan import ColumnProjection
@@ -128,22 +128,6 @@ class FileDescriber:
             upper_bounds=encoded.upper_bounds,
             split_offsets=tuple(splits) if splits else None,
         )
-
-    def refuse_other_values(self, file: DataFile, stated: Mapping[str, Any]) -> None:
-        """Refuse a file whose own column holds another value than the stated one. Raises ``InvalidFile``."""
-        spec = self._metadata.spec()
-        for name, value in stated.items():
-            column = self._schema.find_field((name,))
-            for field, held in zip(spec.fields, file.partition, strict=True):
-                if field.source_ids != (column.field_id,) or str(field.transform) != "identity":
-                    continue
-                if file.record_count and held != (None if value is None else to_internal(column.field_type, value)):
-                    raise InvalidFile(
-                        f"{file.file_path} holds {held!r} in column '{name}', and {value!r} is stated for its "
-                        "partition: write its rows with append instead",
-                        location=file.file_path,
-                        field_id=column.field_id,
-                    )
 
     def _lacking(self, file_schema: pa.Schema, stated: Mapping[str, Any], location: str) -> dict[int, pa.Scalar]:
         """The values of the columns that the file lacks, by field id.

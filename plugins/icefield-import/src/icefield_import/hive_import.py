@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from icefield import Catalog, FileIO, Table
 from icefield.engine import NAME_MAPPING_DEFAULT
 from icefield.errors import FileMissing, InvalidArgument, MissingPlugin, UnsupportedFeature
@@ -85,6 +87,7 @@ def import_hive(
     if not by_format:
         raise FileMissing(f"{table} has no data file in {table.storage.location} or in the folders of its partitions")
     held = [each for kind, files in by_format.items() for each in held_schemas(io, files, kind)]
+    _refuse_partition_columns(table, held)
     fitted = HiveColumns(columns, held, silent_on_zones=table.is_of_spark and list(by_format) == ["parquet"])
     strings = _with_comment(property_strings(properties or {}), table)
     stated = {name: parse_type(each) if isinstance(each, str) else each for name, each in types.items()}
@@ -104,7 +107,7 @@ def import_hive(
             transaction.set_properties({NAME_MAPPING_DEFAULT.name: mapping.to_string()})
         for kind, files in by_format.items():
             values = {each.location: {spelled[name.casefold()]: v for name, v in each.values.items()} for each in files}
-            transaction.add_files(list(values), partition_values=values, file_format=kind)
+            transaction.add_files([each.location for each in files], partition_values=values, file_format=kind)
 
     return created(catalog, identifier, made, strings, fill)
 
@@ -114,13 +117,12 @@ def _opened(metastore: Catalog | str) -> HiveTables:
         raise MissingPlugin(
             'import_hive needs icefield-hive, which is not installed; pip install "icefield-import[hive]"'
         )
-    from icefield_hive import HiveTables
-
+    opened: type[HiveTables] = import_module("icefield_hive").HiveTables
     if isinstance(metastore, str):
-        return HiveTables({"uri": metastore})
+        return opened({"uri": metastore})
     if metastore.properties.get("type") != "hive":
         raise InvalidArgument(f"catalog '{metastore.name}' is no catalog of type hive, so it has no tables of Hive")
-    return HiveTables(metastore.properties, metastore.name)
+    return opened(metastore.properties, metastore.name)
 
 
 def _refuse_kind(table: HiveTable) -> None:
@@ -186,9 +188,9 @@ def _format_of(table: HiveTable, storage: HiveStorage) -> str:
     found = table.provider or _FORMATS.get(storage.input_format.rpartition(".")[2], "")
     if found not in _FORMATS.values():
         raise UnsupportedFeature(
-            f"{table} has files of {table.provider or storage.input_format or 'no known format'} in "
-            f"{storage.location}, and only Parquet, ORC and Avro stay where they are: copy the table as Parquet in Hive "
-            "or Spark first; import_folder writes the rows of CSV with names in the first line and of JSON lines"
+            f"{storage.location} of {table} has files of {table.provider or storage.input_format or 'no format'}, and "
+            "only Parquet, ORC and Avro stay where they are: copy the table as Parquet in Hive or Spark first; "
+            "import_folder writes the rows of CSV with names in the first line and of JSON lines"
         )
     return found
 
@@ -209,6 +211,18 @@ def _files(io: FileIO, table: HiveTable, folder: _Folder) -> Sequence[ImportedFi
             )
         found.append(ImportedFile(info.location, info.size, folder.values))
     return sorted(found, key=lambda each: each.location)
+
+
+def _refuse_partition_columns(table: HiveTable, held: Iterable[tuple[str, pa.Schema]]) -> None:
+    """Refuse a file that has a partition column: Hive takes the partition's value, and tables of Iceberg the file's."""
+    columns = {name.casefold() for name in table.partition_columns}
+    for location, schema in held:
+        if twice := [name for name in schema.names if name.casefold() in columns]:
+            raise UnsupportedFeature(
+                f"{location} holds the column '{twice[0]}', which {table} is partitioned by: Hive ignores its values, "
+                "and Iceberg reads them; use import_folder, which takes them from the files",
+                location=location,
+            )
 
 
 def _with_comment(properties: dict[str, str], table: HiveTable) -> dict[str, str]:

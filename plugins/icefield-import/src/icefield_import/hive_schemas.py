@@ -24,7 +24,8 @@ class HiveColumns:
         """``held``: schemas of files, with the location of a file that has each.
 
         ``silent_on_zones``: a timestamp without a zone in a file may be Parquet's INT96, which is silent on zones, so
-        that the column's own type holds. Raises ``InvalidSchema`` for a file with two columns whose names differ only in case.
+        that the column's own type holds. Raises ``InvalidSchema`` for a file with two columns whose names differ only
+        in case.
         """
         self._silent_on_zones = silent_on_zones
         self._spellings: dict[_Path, tuple[str, ...]] = {}
