@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -342,3 +344,27 @@ def test_the_metastore_of_a_catalog_can_be_the_source(hive: str, legacy: Legacy,
             import_hive(catalog, "legacy.u", "legacy.missing", metastore=catalog)
         with pytest.raises(InvalidArgument, match=r"database\.table"):
             import_hive(catalog, "legacy.u", "t", metastore=catalog)
+
+
+def test_the_command_names_a_metastore(legacy: Legacy, tmp_path: Path) -> None:
+    place = legacy.create("t", {"id": "bigint", "kind": "string"}, partitioned={"p": "int"}, kind="MANAGED_TABLE")
+    write(ROWS, place / "p=1")
+    legacy.add("t", (("1",), place / "p=1"), (("2",), place / "p=2"))
+    lake = icefield.load_catalog("lake", type="directory", warehouse=f"file://{tmp_path}/lake")
+    lake.create_namespace("db")
+    (tmp_path / "icefield.toml").write_text(f'[catalog.old]\ntype = "hive"\nuri = "{legacy.uri}"\n')
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        options = ["--catalog", "lake", "-p", "type=directory", "-p", f"warehouse=file://{tmp_path}/lake"]
+        command = [Path(sys.executable).with_name("icefield"), "import", "db.t", "legacy.t", *words, *options]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    refused = run("--metastore", "old")
+    assert (refused.returncode == 0, "--accept-managed" in refused.stderr) == (False, True)
+    assert "--format" in run("--metastore", "old", "--format", "orc").stderr
+    planned = run("--metastore", "old", "--accept-managed", "--dry-run")
+    assert "p       int     identity" in planned.stdout
+    assert "1 partitions have no file" in planned.stderr
+    made = run("--metastore", legacy.uri, "--accept-managed")
+    assert "imported 1 files of parquet" in made.stdout
+    assert lake.load_table("db.t").scan().count() == 2
