@@ -18,11 +18,13 @@ from icefield_maintenance.tend.quantities import Span, StatisticsAge
 from tables import ids, memory_catalog, new_table, rows
 
 DAY_MS = 86_400_000
-HOSTILE = (
-    ("", "0", "-1", "1", "NaN", "inf", "-inf", "1e-300", "1e300", "9" * 400, "0x10", "1_0", "١٢", "true", "null", "[]")
-    + ("1 B", "0 MiB", "999999999999999 PB", "999999999w", "0s", "never", "x" * 100_000, "a\x00b\nc\x1b[31m")
-    + ("someone 999999999999999", "x" * 5000 + " 1", "a 1\nb 999999999999999", "streaming\n", "__class__")
-)
+# fmt: off
+HOSTILE = [
+    "", "0", "-1", "1", "NaN", "inf", "-inf", "1e-300", "1e300", "9" * 400, "0x10", "1_0", "١٢", "true", "null", "[]",
+    "1 B", "0 MiB", "999999999999999 PB", "999999999w", "0s", "never", "x" * 100_000, "a\x00b\nc\x1b[31m",
+    "someone 999999999999999", "x" * 5000 + " 1", "a 1\nb 999999999999999", "streaming\n", "__class__",
+]
+# fmt: on
 
 
 def stated(table: Table, **properties: str) -> None:
@@ -65,20 +67,21 @@ def test_a_goal_of_a_table_is_within_bounds_or_reported(name: str) -> None:
             assert f"tend.{name}" in faults[0]
             assert len(faults[0]) < 300
         else:
-            assert getattr(found, field) in WITHIN[name], value
+            least, most = WITHIN[name]
+            assert least <= getattr(found, field) <= most, value
     assert len(goals_in(dict.fromkeys([f"tend.{each}" for each in GOALS], "-7"), base)[1]) == len(GOALS)
 
 
 WITHIN = {
-    "files-per-scan": range(1, 1_000_001),
-    "bytes-per-file": range(1 << 20, (8 << 30) + 1),
-    "deleted-rows": (1.0,),
-    "delete-files": range(1, 1_000_001),
-    "manifests": range(1, 1_000_001),
-    "snapshot-age": range(60_000, Span.parse("never") + 1),
-    "snapshots": range(1, 1_000_001),
-    "orphan-age": range(DAY_MS, Span.parse("never") + 1),
-    "statistics-age": range(DAY_MS // 24, Span.parse("never") + 1),
+    "files-per-scan": (1, 1_000_000),
+    "bytes-per-file": (1 << 20, 8 << 30),
+    "deleted-rows": (0.01, 1.0),
+    "delete-files": (1, 1_000_000),
+    "manifests": (1, 1_000_000),
+    "snapshot-age": (60_000, Span.parse("never")),
+    "snapshots": (1, 1_000_000),
+    "orphan-age": (DAY_MS, Span.parse("never")),
+    "statistics-age": (DAY_MS // 24, Span.parse("never")),
 }
 
 

@@ -105,13 +105,10 @@ def preset(name: str) -> Goals:
     return PRESETS[name]
 
 
-def converted(given: Any, kind: Any, place: str, *, strict: bool = True) -> Any:
-    """Make a value of a type from TOML, or with ``strict=False`` from strings.
-
-    Raises ``InvalidArgument`` that names ``place``.
-    """
+def converted(given: Any, kind: Any, place: str) -> Any:
+    """Make a value of a type from values of TOML. Raises ``InvalidArgument`` that names ``place``."""
     try:
-        return msgspec.convert(given, kind, strict=strict, dec_hook=lambda wanted, value: wanted.parse(value))
+        return msgspec.convert(given, kind, dec_hook=lambda wanted, value: wanted.parse(value))
     except msgspec.ValidationError as error:
         raise InvalidArgument(f"{place} cannot be used: {error}") from error
 
@@ -130,9 +127,9 @@ def goals_in(properties: Mapping[str, str], base: Goals) -> tuple[Goals, list[st
         faults.append(f"table property {TEND_PRESET.name}: {error}")
     for name, declared in GOALS.items():
         if declared.name in properties:
-            given = {name: properties[declared.name]}
             try:
-                found = converted(given, Goals, f"table property {declared.name}", strict=False).over(found)
+                given = declared.parse(properties[declared.name])
+                found = converted({name: given}, Goals, f"table property {declared.name}").over(found)
             except InvalidArgument as error:
                 faults.append(str(error))
     return found, faults
