@@ -57,19 +57,19 @@ _DBT_PACKAGES = (
     "pyspark==4.3.0",
     "sqlalchemy",
 )
-MODULES = (
+_PRINTED = (
     "dlt",
     "dagster",
-    "airflow",
+    "apache-airflow",
     "mcp",
     "duckdb",
     "pyiceberg",
     "polars",
     "pyarrow",
-    "opentelemetry.sdk.version",
-    "openlineage.client",
+    "opentelemetry-sdk",
+    "openlineage-python",
 )
-"""The libraries whose versions are printed."""
+"""The distributions whose versions are printed."""
 
 
 def environment(name: str = "environment", packages: tuple[str, ...] = _PACKAGES) -> str:
@@ -93,7 +93,7 @@ def environment(name: str = "environment", packages: tuple[str, ...] = _PACKAGES
 def main(arguments: list[str]) -> int:
     """Run the tests; whether one failed."""
     python = environment()
-    print(*(f"{name} {version}" for name, version in zip(MODULES, versions(python, list(MODULES)), strict=True)))
+    print(*(f"{name} {version}" for name, version in zip(_PRINTED, versions(python, list(_PRINTED)), strict=True)))
     tests = ("plugins/icefield-tools/tests", "plugins/icefield-observe/tests")
     passed, _ = run_tests(python, ["-n2", "-q", *tests, *arguments])
     built, _ = run_tests(environment("dbt", _DBT_PACKAGES), ["-q", "plugins/icefield-tools/tests/test_dbt.py"])
