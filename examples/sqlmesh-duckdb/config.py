@@ -1,6 +1,7 @@
 """SQLMesh on DuckDB, with the catalog that `icefield serve` serves as the catalog `lake`."""
 
 import os
+from typing import ClassVar
 
 from sqlmesh.core.config import Config, DuckDBConnectionConfig, GatewayConfig, ModelDefaultsConfig
 from sqlmesh.core.config.common import VirtualEnvironmentMode
@@ -22,7 +23,7 @@ class LakeAdapter(DuckDBEngineAdapter):
     """Sends no CREATE OR REPLACE TABLE and no DROP TABLE … CASCADE, which DuckDB 1.5 refuses for Iceberg."""
 
     SUPPORTS_REPLACE_TABLE = False
-    SUPPORTED_DROP_CASCADE_OBJECT_KINDS = ["SCHEMA"]
+    SUPPORTED_DROP_CASCADE_OBJECT_KINDS: ClassVar = ["SCHEMA"]
 
 
 class LakeConnection(DuckDBConnectionConfig):
@@ -41,8 +42,9 @@ connection = LakeConnection(
     extensions=["iceberg"],
     register_comments=False,  # DuckDB 1.5 sets no comments
 )
+state = DuckDBConnectionConfig(database="state.db")
 config = Config(
-    gateways={"lake": GatewayConfig(connection=connection, state_connection=DuckDBConnectionConfig(database="state.db"))},
+    gateways={"lake": GatewayConfig(connection=connection, state_connection=state)},
     model_defaults=ModelDefaultsConfig(dialect="duckdb", start="2026-01-01"),
     virtual_environment_mode=VirtualEnvironmentMode.DEV_ONLY,  # production has tables, and no views of them
     environment_catalog_mapping={"^prod$": "lake", ".*": "views"},

@@ -45,7 +45,7 @@ def run_tests(python: Path, arguments: list[str]) -> tuple[bool, str]:
     return process.returncode == 0, found
 
 
-def versions(python: str | Path, distributions: list[str]) -> list[str]:
+def versions(python: Path, distributions: list[str]) -> list[str]:
     """The versions of distributions under a Python."""
     code = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
     command = [python, "-c", code, *distributions]

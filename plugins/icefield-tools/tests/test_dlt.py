@@ -443,7 +443,7 @@ def test_an_option_of_merges_is_refused_before_a_table_changes(
     catalog = sql_catalog(tmp_path)
     disposition: Any = {"disposition": "merge", "strategy": strategy, option: value}
     rows = dlt.resource([{"id": 1}], name="orders", write_disposition=disposition, primary_key="id")
-    with pytest.raises(PipelineStepFailed, match=f"table 'orders': the destination icefield has no option '{option}' of merges"):
+    with pytest.raises(PipelineStepFailed, match=f"table 'orders': .* no option '{option}' of merges"):
         pipeline(icefield(catalog)).run(rows)
     assert not catalog.table_exists("shop.orders")
 

@@ -25,9 +25,9 @@ def test_a_project_is_planned_applied_and_run_on_duckdb(tmp_path: Path) -> None:
     with lake(tmp_path) as catalog, served(tmp_path) as environment:
         project = ExampleProject("sqlmesh-duckdb", tmp_path, [SQLMESH], **environment)
         project.run(*APPLY, "--execution-time", "2026-01-02")
-        assert rows(catalog, "shop.days") == [(FIRST, 30.5)], "the plan fills the intervals before its time"
+        assert rows(catalog, "shop.days") == [(FIRST, 30.5)], "a plan fills the days before its time"
         project.run("run")
-        assert rows(catalog, "shop.days") == [(FIRST, 30.5), (SECOND, 5.25)], "a run fills those since"
+        assert rows(catalog, "shop.days") == [(FIRST, 30.5), (SECOND, 5.25)], "a run fills the days since"
         assert {name for _, name in catalog.list_tables("shop")} == CHANGED.keys()
         project.change_seeds()
         project.run("plan", "dev", *APPLY[1:])
@@ -44,9 +44,9 @@ def test_a_project_is_planned_applied_and_run_in_spark(tmp_path: Path) -> None:
     with lake(tmp_path) as catalog:
         project = ExampleProject("sqlmesh-spark", tmp_path, [SQLMESH])
         project.run(*APPLY, "--execution-time", "2026-01-02")
-        assert rows(catalog, table_of(catalog, "days")) == [(FIRST, 30.5)], "the plan fills the intervals before its time"
+        assert rows(catalog, table_of(catalog, "days")) == [(FIRST, 30.5)], "a plan fills the days before its time"
         project.run("run")
-        assert rows(catalog, table_of(catalog, "days")) == [(FIRST, 30.5), (SECOND, 5.25)], "a run fills those since"
+        assert rows(catalog, table_of(catalog, "days")) == [(FIRST, 30.5), (SECOND, 5.25)], "a run fills the days since"
         project.change_seeds()
         project.run(*APPLY)
         assert {name: rows(catalog, table_of(catalog, name)) for name in CHANGED} == CHANGED
@@ -54,5 +54,5 @@ def test_a_project_is_planned_applied_and_run_in_spark(tmp_path: Path) -> None:
 
 def table_of(catalog: Catalog, model: str) -> str:
     """The table that the view of a model shows."""
-    [found] = re.findall(r"FROM `?lake`?\.`?(\w+)`?\.`?(\w+)`?", catalog.load_view(f"shop.{model}").sql())
+    [found] = re.findall(r"FROM `?lake`?\.`?(\w+)`?\.`?(\w+)`?", catalog.load_view(f"shop.{model}").sql["spark"])
     return ".".join(found)

@@ -103,8 +103,8 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
             for option in ("source_filter", "destination_scope", "skip_unchanged_rows"):
                 if table.get("x-merge-" + option.replace("_", "-")):
                     with as_dlt_errors():
-                        message = f"table {table['name']!r}: the destination icefield has no option {option!r} of merges"
-                        raise InvalidArgument(message)
+                        message = f"the destination icefield has no option {option!r} of merges"
+                        raise InvalidArgument(f"table {table['name']!r}: {message}")
         return loaded
 
     def update_stored_schema(
