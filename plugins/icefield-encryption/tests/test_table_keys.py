@@ -201,7 +201,7 @@ def test_a_commit_whose_key_was_removed_meanwhile_is_refused(tmp_path):
     table = new_table(catalog_in(tmp_path))
     table.encryption.rotate()
     base = table.refresh().metadata
-    *_, own = table.io.encryption.wrap_list_key(base, table.io.encryption.new_key(16))
+    *_, own = table.io.encryption.store_key(base, table.io.encryption.new_key(16))
     table.encryption.rotate()
     after = apply_updates(table.refresh().metadata, [RemoveEncryptionKey(base.encryption_keys[0].key_id)])
     with pytest.raises(CommitFailed, match="still needed"):

@@ -179,7 +179,7 @@ def read_manifest_list(
     place = (scope, io.resolve(location))
     found = MANIFEST_LISTS.get(place) if scope is not None else None
     if found is None:
-        key = None if snapshot.key_id is None else io.encryption.list_key(metadata, snapshot.key_id)
+        key = None if snapshot.key_id is None else io.encryption.stored_key(metadata, snapshot.key_id)
         with io.open_input(location) as source:
             plain = source if key is None else io.encryption.decrypting(source, key, location)
             raw = read_bounded(plain, location, MAX_MANIFEST_BYTES)

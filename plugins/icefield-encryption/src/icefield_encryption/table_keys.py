@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EncryptionStatus:
-    """The master key of a table, and its files by whether they are encrypted, over all snapshots."""
+    """The master key of a table, and its files over all snapshots, with a count of the plain ones."""
 
     key_id: str | None
     """The id of the master key, as the table states it; None for a plain table."""
@@ -43,11 +43,15 @@ class EncryptionStatus:
     files: int
     """Data files and delete files."""
     plain_files: int
+    statistics: int
+    """Files of statistics: of columns, and of partitions."""
+    plain_statistics: int
 
     @property
     def is_complete(self) -> bool:
         """Whether no snapshot refers to a plain file."""
-        return self.key_id is not None and not (self.plain_manifest_lists or self.plain_manifests or self.plain_files)
+        plain = self.plain_manifest_lists, self.plain_manifests, self.plain_files, self.plain_statistics
+        return self.key_id is not None and not any(plain)
 
 
 class TableKeys:
@@ -78,6 +82,8 @@ class TableKeys:
             plain_manifests,
             files,
             plain_files,
+            len(metadata.statistics) + len(metadata.partition_statistics),
+            len(plain_statistics(metadata)),
         )
 
     def rotate(self) -> None:
@@ -159,6 +165,12 @@ class RotateKeys(Action):
 def needs_rotation(metadata: TableMetadata) -> bool:
     """Whether no key-encryption key of an encrypted table may encrypt new keys any more."""
     return any(map(is_key_encryption_key, metadata.encryption_keys)) and usable_key(metadata) is None
+
+
+def plain_statistics(metadata: TableMetadata) -> list[str]:
+    """The locations of the plain files of statistics, which have no key in the table. Java's library writes such."""
+    files = [*metadata.statistics, *metadata.partition_statistics]
+    return [each.statistics_path for each in files if not metadata.encryption_keys.has(each.statistics_path)]
 
 
 def _counted(shown: pa.Table, name: str) -> tuple[int, int]:

@@ -208,8 +208,7 @@ class MaintenanceTable:
         with statistics, and from the manifests written since. ``incremental=False`` always reads every manifest of the
         snapshot instead. Returns None for a table without a snapshot.
 
-        Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a table that never had a partition field, and
-        ``UnsupportedFeature`` for an encrypted table.
+        Raises ``NoSuchSnapshot``, and ``InvalidArgument`` for a table that never had a partition field.
         """
         return compute_partition_stats(self._target, snapshot_id, file_format, incremental=incremental)
 
@@ -224,8 +223,7 @@ class MaintenanceTable:
         goes into a Puffin file; entries for other columns in the snapshot's earlier file are kept. Numbers beyond 4096
         are estimates, with a relative standard error of 1.6 %. Returns None for a table without a snapshot.
 
-        Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a missing or a nested column, and
-        ``UnsupportedFeature`` for an encrypted table.
+        Raises ``NoSuchSnapshot``, and ``InvalidArgument`` for a missing or a nested column.
         """
         return compute_table_stats(self._target, columns, snapshot_id)
 
