@@ -456,8 +456,11 @@ class MaintenanceTable:
         ``start_version``, a metadata file that was copied before, the list has only later files of rows. With
         ``create_file_list`` the list is also written, as ``file-list``: CSV without a header.
 
+        Encrypted files of the table are encrypted in the copy, written ones with new keys. With ``start_version``, all
+        metadata of an encrypted table is written again: readers of the earlier copy fail while its files are replaced.
+
         Raises ``InvalidArgument`` for equal prefixes, a file outside of the source, and a version that is not in the
-        metadata log; ``UnsupportedFeature`` for an encrypted table. A failure leaves no files.
+        metadata log. A failure leaves no files.
         """
         target = self._target()
         rewrite = partial(
