@@ -70,10 +70,6 @@ def test_a_plain_table_is_encrypted_and_no_plain_file_is_left(tmp_path):
     table.append(rows(0))
     table.append(rows(100))
     table.delete("id = 7")
-    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "old").commit()
-    with pytest.raises(UnsupportedFeature, match="old"):
-        table.encryption.encrypt(MASTER)
-    table.manage_snapshots().remove_tag("old").commit()
     with pytest.raises(KeyUnavailable):
         table.encryption.encrypt("no-such-key")
     assert "encryption.key-id" not in table.metadata.properties

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield.engine import FileChanges, Head, SnapshotProducer
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import (
     GC_ENABLED,
     AddEncryptionKey,
     EncryptedKey,
+    Operation,
     RemoveEncryptionKey,
     TableMetadata,
     TableUpdate,
@@ -96,19 +98,12 @@ class TableKeys:
             RotateKeys(tx.stage).commit()
 
     def encrypt(self, key_id: str) -> EncryptionStatus:
-        """Encrypt a plain table with a master key: all its rows are written anew, and its history is expired.
+        """Encrypt a plain table with a master key: rewrites it as ``rewrite`` does.
 
         Sets the format version to 3. No plain file can be reached afterwards, and the plain files are deleted. Raises
-        ``UnsupportedFeature``, and changes nothing, for a table with tags or other branches than ``main``, whose
-        snapshots would keep plain files, and for a table whose ``gc.enabled`` is false.
+        ``UnsupportedFeature``, and changes nothing, for a table whose ``gc.enabled`` is false.
         """
         table, name = self._table, ".".join(self._table.name())
-        others = sorted(table.metadata.refs.keys() - {"main"})
-        if others:
-            raise UnsupportedFeature(
-                f"the snapshots of {', '.join(others)} would keep plain files of table {name}; remove these "
-                "branches and tags first"
-            )
         if not get_bool(table.metadata.properties, GC_ENABLED):
             raise UnsupportedFeature(
                 f"the property {GC_ENABLED.name} of table {name} is false, so that its plain files would stay; "
@@ -121,22 +116,81 @@ class TableKeys:
         return self.rewrite()
 
     def rewrite(self) -> EncryptionStatus:
-        """Write all rows of ``main`` anew, with new keys, and expire the snapshots before; old files are deleted.
+        """Write the rows of every branch and tag anew, with new keys, and expire all other snapshots with their files.
 
-        Branches and tags keep their snapshots; ``status`` counts their files too.
+        Tags move to new snapshots with the same rows. Snapshots outside of branches and tags expire, too, such as
+        writes that wait for their publication. It can be called again after an error or an interrupt.
         """
         table = self._table
-        if table.metadata.current_snapshot() is not None:
-            table.maintenance.rewrite_data_files(rewrite_all=True)
-            table.refresh()
-            table.maintenance.remove_dangling_deletes()
-            table.refresh()
-            table.maintenance.rewrite_manifests()
-            table.refresh()
-            newest = table.metadata.last_updated_ms + 1
-            table.maintenance.expire_snapshots(older_than=newest, retain_last=1)
+        table.refresh()
+        moved: dict[int, int] = {}
+        for name, ref in table.refs().items():
+            if ref.is_branch:
+                self._rewrite_branch(name)
+                head = table.refs()[name].snapshot_id
+                if self._has_rows_of(head, ref.snapshot_id):
+                    moved[ref.snapshot_id] = head
+        for name, ref in table.refs().items():
+            if not ref.is_branch:
+                self._move_tag(name, ref.snapshot_id, moved)
+        heads = {ref.snapshot_id for ref in table.refs().values()}
+        old = [each.snapshot_id for each in table.snapshots() if each.snapshot_id not in heads]
+        if old:
+            table.maintenance.expire_snapshots(snapshot_ids=old)
             table.refresh()
         return self.status()
+
+    def _rewrite_branch(self, branch: str) -> None:
+        table = self._table
+        maintenance = table.maintenance
+        maintenance.rewrite_data_files(rewrite_all=True, branch=branch)
+        maintenance.remove_dangling_deletes(branch=branch)
+        maintenance.rewrite_manifests(branch=branch)
+        table.refresh()
+        with table.transaction() as tx:
+            EncryptManifestList(tx.stage, branch=branch).commit()
+
+    def _has_rows_of(self, head: int, before: int) -> bool:
+        """Whether a snapshot has the rows of an earlier one: nothing but rewrites lies between them."""
+        for snapshot_id in self._table.metadata.ancestor_ids(head):
+            if snapshot_id == before:
+                return True
+            snapshot = self._table.metadata.snapshot_by_id(snapshot_id)
+            if snapshot is None or snapshot.operation is not Operation.REPLACE:
+                return False
+        return False
+
+    def _move_tag(self, tag: str, snapshot_id: int, moved: dict[int, int]) -> None:
+        """Point a tag to a rewrite of its snapshot, which a branch of its own makes if no other branch has made one."""
+        table, branch = self._table, f"rewrite-of-{snapshot_id}"
+        if snapshot_id not in moved:
+            if branch not in table.refs():  # an interrupted call may have left it
+                table.manage_snapshots().create_branch(snapshot_id, branch).commit()
+            self._rewrite_branch(branch)
+            moved[snapshot_id] = table.refs()[branch].snapshot_id
+        change = table.manage_snapshots().replace_tag(tag, moved[snapshot_id])
+        if branch in table.refs():
+            change.remove_branch(branch)
+        change.commit()
+        table.refresh()
+
+
+class EncryptManifestList(SnapshotProducer):
+    """Writes the manifest list of a branch again if it is plain, since the branch has no file to rewrite."""
+
+    merges = False
+
+    def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """Look at the list; no file comes or goes."""
+        self._is_settled = head.snapshot is None or head.snapshot.key_id is not None
+        return FileChanges()
+
+    def operation(self, changes: FileChanges) -> Operation:
+        """The rows stay the same."""
+        return Operation.REPLACE
+
+    def _is_needless(self, changes: FileChanges) -> bool:
+        return self._is_settled
 
 
 class RotateKeys(Action):
