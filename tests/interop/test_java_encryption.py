@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,12 +14,14 @@ from golden_encryption import GOLDEN, LEFT, read, written
 from icefield import Plugins, load_catalog
 from icefield.abc import FileKey
 from icefield.catalog import Catalog, Table
+from icefield.engine import open_statistics
 from icefield.schema import schema_to_json
 from icefield.storage import FileIO
 from icefield.toolkit import BytesInput
 from icefield_encryption.key_metadata import decode, encode
 from icefield_encryption.local_keystore import add_key
 from icefield_encryption.streams import BLOCK, DecryptingFile, EncryptingStream, stored_size
+from icefield_maintenance.puffin_reader import PuffinReader
 from peer_tables import EVERY_TYPE, every_type_rows
 from plain_rows import comparable, plain_rows
 from servers.java_iceberg import JavaIceberg, JavaTable
@@ -101,7 +102,9 @@ def test_java_reads_every_type(catalog: Catalog, keystore: Path, java_iceberg: J
 
 
 @FORMATS
-def test_icefield_reads_every_type(catalog: Catalog, keystore: Path, java_iceberg: JavaIceberg, file_format: str) -> None:
+def test_icefield_reads_every_type(
+    catalog: Catalog, keystore: Path, java_iceberg: JavaIceberg, file_format: str
+) -> None:
     source = catalog.create_table("db.source", EVERY_TYPE)
     source.append(every_type_rows())
     location = source.location().replace("/source", "/t")
@@ -110,6 +113,30 @@ def test_icefield_reads_every_type(catalog: Catalog, keystore: Path, java_iceber
     java.append(file_format, plain_rows(source.scan().to_arrow(), source.schema()))
     table = catalog.load_table("db.t")
     assert ours(table) == theirs(java, table) == ours(source)
+
+
+def test_java_keeps_the_keys_of_statistics_and_computes_its_own(
+    catalog: Catalog, keystore: Path, java_iceberg: JavaIceberg
+) -> None:
+    table = catalog.create_table("db.t", SCHEMA, partition_spec=["text"], properties=PROPERTIES)
+    table.append(pa.table({"id": [1, 2], "text": ["a", "b"]}, schema=SCHEMA))
+    table.maintenance.compute_table_stats()
+    table.maintenance.compute_partition_stats()
+    java = java_iceberg.table(table.location(), keystore)
+    java.append("parquet", [{"id": 3, "text": "b"}])
+    first = table.refresh().snapshots()[0].snapshot_id
+    (sketches,) = table.metadata.statistics
+    with PuffinReader(open_statistics(table.io, table.metadata, sketches.statistics_path), "sketches") as reader:
+        assert [blob.fields for blob in reader.blobs] == [(1,), (2,)]
+    found = table.inspect.partition_statistics(first)
+    assert found is not None
+    assert found.column("data_record_count").to_pylist() == [1, 1]
+    rows = java.partition_stats(compute=True)  # from the manifests: it cannot read the encrypted file
+    assert [row["data_record_count"] for row in rows] == [1, 2]
+    theirs_plain = table.refresh().inspect.partition_statistics()
+    assert theirs_plain is not None
+    assert theirs_plain.column("data_record_count").to_pylist() == [1, 2]
+    assert table.encryption.status().plain_statistics == 1
 
 
 @FORMATS

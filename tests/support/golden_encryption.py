@@ -16,7 +16,6 @@ from icefield.schema import schema_to_json
 from icefield.types import LongType, NestedField, StringType
 from icefield_encryption.key_metadata import encode
 from icefield_encryption.local_keystore import add_key
-
 from servers.process import REPOSITORY
 
 if TYPE_CHECKING:

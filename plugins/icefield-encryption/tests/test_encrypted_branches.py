@@ -83,19 +83,19 @@ def test_an_interrupted_call_is_finished_by_the_next_one(tmp_path, monkeypatch):
     wanted = rows_by_ref(table)
     operations = ["rewrite_data_files", "remove_dangling_deletes", "rewrite_manifests", "expire_snapshots"]
     kept = {name: getattr(MaintenanceTable, name) for name in operations}
+
+    def stopping(name, left):
+        def operation(self, *given, **options):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return kept[name](self, *given, **options)
+
+        return operation
+
     for steps in range(40):
         left = iter(range(steps))
-
-        def stopping(name):
-            def operation(self, *given, **options):
-                if next(left, None) is None:
-                    raise KeyboardInterrupt
-                return kept[name](self, *given, **options)
-
-            return operation
-
         for name in operations:
-            monkeypatch.setattr(MaintenanceTable, name, stopping(name))
+            monkeypatch.setattr(MaintenanceTable, name, stopping(name, left))
         try:
             table.encryption.encrypt(MASTER)
         except KeyboardInterrupt:

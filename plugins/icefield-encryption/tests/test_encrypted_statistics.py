@@ -115,7 +115,10 @@ def test_damaged_exchanged_and_plain_statistics_are_refused(tmp_path):
         damaged = whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]
         for data in (whole[:-1], damaged, whole[:8], other_kind, *others):
             path.write_bytes(data)
-            with pytest.raises(DecryptionFailed), open_statistics(table.io, table.metadata, file.statistics_path) as held:
+            with (
+                pytest.raises(DecryptionFailed),
+                open_statistics(table.io, table.metadata, file.statistics_path) as held,
+            ):
                 held.read()
         path.write_bytes(whole)
     assert table.inspect.partition_statistics().num_rows == 3

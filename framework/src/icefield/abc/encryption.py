@@ -73,12 +73,14 @@ class TableEncryption(ABC):
     def stored_key(self, metadata: TableMetadata, key_id: str) -> FileKey:
         """The key of a file that the metadata names, by the id of its encryption key.
 
-        The id for a manifest list is the ``key-id`` of its snapshot, for a file of statistics its location. Raises ``DecryptionFailed`` for a key that is missing or damaged, and as ``KeyService.unwrap`` does.
+        The id for a manifest list is the ``key-id`` of its snapshot, for a file of statistics its location. Raises
+        ``DecryptionFailed`` for a key that is missing or damaged, and as ``KeyService.unwrap`` does.
         """
 
     @abstractmethod
     def store_key(self, metadata: TableMetadata, key: FileKey, key_id: str | None = None) -> tuple[EncryptedKey, ...]:
         """The keys to add to a table for a new file that its metadata names; the last one is the file's own.
 
-        ``key_id`` is the id of the file's key; by default it gets a new one. Before it comes a new key-encryption key, if the table has none that may still be used.
+        ``key_id`` is the id of the file's key; by default it gets a new one. Before it comes a new key-encryption key,
+        if the table has none that may still be used.
         """

@@ -152,7 +152,9 @@ def write_sketches(
                 codec="zstd",
                 properties={"ndv": str(round(column.sketch.estimate))},
             )
-        for blob, data in _others(io, metadata, snapshot, {(BlobType.THETA_SKETCH, (one.field_id,)) for one in columns}):
+        for blob, data in _others(
+            io, metadata, snapshot, {(BlobType.THETA_SKETCH, (one.field_id,)) for one in columns}
+        ):
             writer.add_stored(blob, data)
         footer = file.sink.tell()
         size = writer.close()

@@ -22,8 +22,8 @@ class UpdateStatistics(Action):
     """Set and remove the statistics files of snapshots: one of each kind a snapshot. No file is written or deleted.
 
     Spec: "Table Statistics" and "Partition Statistics". An entry stays until its snapshot expires or it is removed.
-    Setting one for a snapshot that is not there raises ``InvalidArgument`` on commit. ``key`` is the key of an encrypted
-    file; the table keeps it wrapped, with the location of the file as its id.
+    Setting one for a snapshot that is not there raises ``InvalidArgument`` on commit. ``key`` is the key of an
+    encrypted file; the table keeps it wrapped, with the location of the file as its id.
     """
 
     shapes = False

@@ -29,9 +29,7 @@ class MovedFile(NamedTuple):
     key_metadata: bytes | None
 
 
-def write_moved(
-    io: FileIO, file: DataFile, location: str, prefixes: Prefixes, properties: dict[str, str]
-) -> MovedFile:
+def write_moved(io: FileIO, file: DataFile, location: str, prefixes: Prefixes, properties: dict[str, str]) -> MovedFile:
     """Write a position delete file, or a Puffin file of deletion vectors, to a location.
 
     Copies of deleted rows in a position delete file are left out, as nobody reads them.
