@@ -97,8 +97,9 @@ def changes(table: icefield.Table, **options: Any) -> Any:
 
 
 def first_appends(table: icefield.Table) -> Any:
-    """A scan of the rows of the first two snapshots."""
-    return table.incremental_append_scan(to_snapshot_id_inclusive=table.snapshots()[1].snapshot_id)
+    """A scan of the rows that the second snapshot appended."""
+    first, second = (each.snapshot_id for each in table.snapshots()[:2])
+    return table.incremental_append_scan(from_snapshot_id_exclusive=first, to_snapshot_id_inclusive=second)
 
 
 READERS: dict[str, Callable[[icefield.Table], Any]] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from encrypted_tables import MASTER, SCHEMA, clear_caches, ids, keystore, rows
 from icefield import load_catalog
-from icefield.errors import IcefieldError, KeyUnavailable
+from icefield.errors import IcefieldError
 from rest_process import serving
 from table_readers import READERS, comparable, two_tables
 
@@ -63,7 +63,7 @@ PLANNED_HERE = {
 }
 """Readers that read manifests or statistics themselves, whoever plans scans."""
 
-NOT_SERVED = {"plan", "positions and row ids", "duckdb of changes"}
+NOT_SERVED = {"plan", "positions and row ids"}
 """Plans of a service state no commits, and row ids of updated rows need them."""
 
 
@@ -79,7 +79,7 @@ def test_every_reader_gives_the_rows_of_a_plain_table_over_rest(tmp_path: Path) 
         for name, reader in READERS.items():
             clear_caches()
             if name in PLANNED_HERE:
-                with pytest.raises(KeyUnavailable):
+                with pytest.raises(Exception, match="no key service"):  # DuckDB has an error of its own
                     reader(planned.load_table("db.e"))
             elif name not in NOT_SERVED:
                 assert comparable(reader(planned.load_table("db.e"))) == comparable(reader(tables.plain)), name
