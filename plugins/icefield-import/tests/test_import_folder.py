@@ -362,6 +362,30 @@ def test_random_folders_are_imported_as_pyarrow_reads_them(
     assert plain(found) == plain(expected)
 
 
+def test_a_link_to_a_file_of_the_folder_is_no_second_file(catalog: Catalog, tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    place.mkdir()
+    pq.write_table(pa.table({"id": [1, 2]}), place / "part-9.parquet")
+    (place / "latest.parquet").symlink_to("part-9.parquet")
+    (tmp_path / "outside.parquet").write_bytes((place / "part-9.parquet").read_bytes())
+    (place / "other.parquet").symlink_to(tmp_path / "outside.parquet")
+    made = import_folder(catalog, "db.t", f"file://{place}")
+    assert [each.location.rpartition("/")[2] for each in made.files] == ["other.parquet", "part-9.parquet"]
+    assert made.table is not None
+    assert made.table.scan().count() == 4
+    with pytest.raises(InvalidArgument, match="added twice, as"):
+        made.table.add_files([f"file://{place}/{name}.parquet" for name in ("latest", "part-9")])
+
+
+def test_a_link_between_folders_of_two_values_is_refused(catalog: Catalog, tmp_path: Path) -> None:
+    for day in (1, 2):
+        (tmp_path / f"data/day={day}").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "data/day=1/a.parquet")
+    (tmp_path / "data/day=2/a.parquet").symlink_to(tmp_path / "data/day=1/a.parquet")
+    with pytest.raises(InvalidArgument, match="are one file"):
+        import_folder(catalog, "db.t", f"file://{tmp_path}/data")
+
+
 # -- the command -----------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Final
 
@@ -39,6 +39,9 @@ class ImportedFolder:
 
     table: Table | None = None
     """The new table; None for a dry run."""
+
+    empty_folders: tuple[str, ...] = ()
+    """The folders of a Hive table's partitions that hold no file, and so no row."""
 
     @property
     def size(self) -> int:
@@ -127,17 +130,22 @@ def created(
     ) as transaction:
         fill(transaction)
         table = transaction.commit_transaction()
-    return ImportedFolder(made.files, made.file_format, made.is_in_place, table.schema(), made.partition_columns, table)
+    return replace(made, schema=table.schema(), table=table)
+
+
+def checked_types(stated: Mapping[str, IcebergType], columns: Sequence[str]) -> Mapping[str, IcebergType]:
+    """The stated types of columns. Raises ``InvalidArgument`` for a column that is not there."""
+    if unknown := stated.keys() - set(columns):
+        raise InvalidArgument(
+            f"types names column '{min(unknown)}', which no file has: there are {', '.join(map(repr, columns))}"
+        )
+    return stated
 
 
 def _complete(schema: Schema, stated: Mapping[str, IcebergType], folder_types: Mapping[str, IcebergType]) -> Schema:
     """The schema of the table: the files' columns with stated types, and the columns of folders that files lack."""
     there = [field.name for field in schema.fields]
-    if unknown := stated.keys() - {*there, *folder_types}:
-        raise InvalidArgument(
-            f"types names column '{min(unknown)}', which no file has: there are "
-            f"{', '.join(repr(name) for name in (*there, *folder_types))}"
-        )
+    checked_types(stated, (*there, *folder_types))
     lacking = {name: kind for name, kind in folder_types.items() if name not in there}
     folded: dict[str, str] = {}
     for name in (*there, *lacking):
