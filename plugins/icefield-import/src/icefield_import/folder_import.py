@@ -15,11 +15,11 @@ from icefield.schema import as_schema
 from icefield.storage import given_location
 from icefield.toolkit import to_arrow_type
 from icefield.transaction import Transaction, property_strings
-from icefield.types import IcebergType, parse_type
+from icefield.types import IcebergType, PrimitiveType, parse_type
 
 from icefield_import.folders import TEXT_FORMATS, ImportedFile, common_format, files_in, has_delta_log, partition_type
 from icefield_import.schemas import check_ids, held_schemas, united_schema, with_types
-from icefield_import.text_files import CsvFiles, JsonFiles, TextFormat, united, without_nulls
+from icefield_import.text_files import CsvFiles, JsonFiles, TextFormat, united, with_strings
 
 _NO_TYPES: Final[Mapping[str, str | IcebergType]] = {}
 
@@ -90,7 +90,7 @@ def import_folder(
     version = int(strings.get("format-version", 2))
     if kind in TEXT_FORMATS.values():
         separator = delimiter or ("\t" if kind == "tsv" else ",")
-        text: TextFormat = JsonFiles() if kind == "json" else CsvFiles(separator, null_values)
+        text: TextFormat = JsonFiles(_as_text(stated)) if kind == "json" else CsvFiles(separator, null_values)
         held = _text_schema(io, files, text, stated)
         schema = _complete(as_schema(held, version), stated, folder_types)
 
@@ -174,7 +174,12 @@ def _text_schema(
                 location=file.location,
             ) from error
     assert found is not None, "a folder without files is refused"
-    return pa.schema([field.with_type(without_nulls(field.type)) for field in found])
+    return pa.schema([field.with_type(with_strings(field.type, pa.types.is_null)) for field in found])
+
+
+def _as_text(stated: Mapping[str, IcebergType]) -> list[str]:
+    """The columns of stated types that Arrow casts from text."""
+    return [name for name, kind in stated.items() if isinstance(kind, PrimitiveType)]
 
 
 def _with_type(field: pa.Field, stated: Mapping[str, IcebergType]) -> pa.Field:
