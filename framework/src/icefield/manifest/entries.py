@@ -15,7 +15,7 @@ from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, 
 from icefield.manifest.manifest_file import ManifestFile
 from icefield.manifest.statistics import map_column, map_columns, map_dicts
 from icefield.types import IcebergType
-from icefield.types.arrow.pieces import array_of, numbers_of
+from icefield.types.arrow.pieces import array_of, joined, numbers_of
 
 _CONTENTS: Final = tuple(DataFileContent)
 _NO_STATISTICS: Final[Mapping[int, Any]] = {}
@@ -138,6 +138,12 @@ class ManifestEntries:
             self.read,
         )
 
+    def slice(self, start: int, count: int | None = None) -> ManifestEntries:
+        """The entries from ``start`` on, at most ``count``, without a copy; single statistics are left out."""
+        columns = {number: array.slice(start, count) for number, array in self.columns.items()}
+        rest = max(0, self.num_rows - start)
+        return ManifestEntries(self.manifest, rest if count is None else min(rest, count), columns, None, self.read)
+
     def select(self, numbers: frozenset[int]) -> ManifestEntries:
         """The entries with these columns only, and without single statistics."""
         columns = {number: array for number, array in self.columns.items() if number in numbers}
@@ -188,7 +194,7 @@ def _joined(arrays: Sequence[pa.Array], count: int) -> pa.Array:
     kind = arrays[0].type
     if pa.types.is_struct(kind) and kind.num_fields == 0:
         return struct_array([], [], count)
-    return pa.concat_arrays(arrays)
+    return joined(arrays)
 
 
 def values_of(array: pa.Array) -> list[Any]:

@@ -177,9 +177,10 @@ def read_manifest_list(
         return _inline_manifests(io, snapshot)
     scope = cache_scope(io)
     place = (scope, io.resolve(location))
+    # Also for a cached list: after the life of an unwrapped key, its service decides again.
+    key = None if snapshot.key_id is None else io.encryption.stored_key(metadata, snapshot.key_id)
     found = MANIFEST_LISTS.get(place) if scope is not None else None
     if found is None:
-        key = None if snapshot.key_id is None else io.encryption.list_key(metadata, snapshot.key_id)
         with io.open_input(location) as source:
             plain = source if key is None else io.encryption.decrypting(source, key, location)
             raw = read_bounded(plain, location, MAX_MANIFEST_BYTES)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+
+_FEW_ROWS: Final = 64
+"""Shorter slices on average are copied sooner than compared."""
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -49,12 +52,12 @@ def joined(arrays: Sequence[pa.Array]) -> pa.Array:
 
     Manifests that are decoded together are slices of the same columns, and are mostly read together again.
     """
-    first = arrays[0]
+    first, rows = arrays[0], sum(map(len, arrays))
     if len(arrays) == 1:
         return first
-    if not all(are_neighbours(one, other) for one, other in pairwise(arrays)):
+    if rows < _FEW_ROWS * len(arrays) or not all(are_neighbours(one, other) for one, other in pairwise(arrays)):
         return pa.concat_arrays(arrays)
-    kind, rows = first.type, sum(map(len, arrays))
+    kind = first.type
     if not pa.types.is_map(kind):
         return pa.Array.from_buffers(kind, rows, first.buffers(), offset=first.offset)
     entries = pa.StructArray.from_arrays([first.keys, first.items], fields=[kind.key_field, kind.item_field])
