@@ -86,7 +86,7 @@ STEPS: dict[str, Callable[[Path], Any]] = {
     "tasks": lambda folder: sum(1 for _ in opened(folder).scan().plan_files()),
     "filter": lambda folder: list(opened(folder).scan("id = 5").plan_files()),
     "count": lambda folder: opened(folder).scan().count(),
-    "inspect": lambda folder: sum(len(batch) for batch in opened(folder).inspect.files().to_batches()),
+    "inspect": lambda folder: sum(len(batch) for batch in opened(folder).inspect.scan("files").to_arrow_batch_reader()),
     "doctor": lambda folder: _examine(opened(folder)),
     "append": lambda folder: _append(opened(folder)),
     "expire": lambda folder: opened(folder).maintenance.expire_snapshots(2**60, dry_run=True),
