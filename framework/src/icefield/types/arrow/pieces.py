@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 _FEW_ROWS: Final = 64
@@ -19,6 +20,21 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
+
+
+def numbers_of(array: pa.Array) -> np.ndarray[Any, Any]:
+    """Numbers or booleans as numpy. The other conversions of pyarrow import pandas wherever it is installed."""
+    if array.null_count:
+        return np.asarray(array)
+    if pa.types.is_boolean(array.type):
+        return np.from_dlpack(array.cast(pa.uint8())).view(bool)
+    return np.from_dlpack(array)
+
+
+def array_of(numbers: np.ndarray[Any, Any]) -> pa.Array:
+    """The reverse of ``numbers_of``, for a mask too."""
+    data = np.packbits(numbers, bitorder="little") if numbers.dtype == bool else np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(data)])
 
 
 def with_columns(rows: pa.RecordBatch, changed: Mapping[int, tuple[pa.Field, pa.Array]]) -> pa.RecordBatch:
