@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from icefield_import.folder_import import ImportedFolder, import_folder
     from icefield_import.folders import ImportedFile
     from icefield_import.hive_folders import folder_values
+    from icefield_import.hive_import import import_hive
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
 __getattr__, __dir__ = lazy_names(__name__)
@@ -25,4 +26,5 @@ __all__ = [
     "folder_values",
     "import_delta",
     "import_folder",
+    "import_hive",
 ]
