@@ -46,7 +46,7 @@ MERGE_ON_READ = {
     "commit.manifest-merge.enabled": "false",
     "comment": "All orders since 2023",
 }
-TABLE_PAGES = ("table", "schema", "snapshots", "diff", "files", "health", "plan", "rows")
+TABLE_PAGES = ("table", "schema", "snapshots", "diff", "files", "health", "maintenance", "plan", "rows")
 
 
 class TendingPlugin:

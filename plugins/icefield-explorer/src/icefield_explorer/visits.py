@@ -22,6 +22,7 @@ _TABS: Final = (
     ("snapshots", "Snapshots"),
     ("files", "Files"),
     ("health", "Health"),
+    ("maintenance", "Maintenance"),
     ("plan", "Plan"),
     ("rows", "Rows"),
 )
