@@ -18,7 +18,13 @@ from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.toolkit import Metrics, all_skipped, to_arrow_type, with_dictionaries
 
-from icefield_parquet.encryption import check_magic, decryption, has_distinct_dictionaries, has_encrypted_footer
+from icefield_parquet.encryption import (
+    check_column_keys,
+    check_magic,
+    decryption,
+    has_distinct_dictionaries,
+    has_encrypted_footer,
+)
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.guard.codecs import check_codecs
 from icefield_parquet.guard.column_chunks import check_column_chunks
@@ -80,6 +86,8 @@ class ParquetReader(TypedReader):
                 self._is_near = self._watched is None
                 self._others: list[pq.ParquetFile] = []
                 self._footer = self._file.metadata
+                if not guards:
+                    check_column_keys(self._footer, location)
                 self._tail = b"" if tail is None else tail
                 self._ordered = is_ordered(self._tail, self._footer.num_columns)
                 self._size = size
