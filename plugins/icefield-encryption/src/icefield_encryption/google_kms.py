@@ -39,8 +39,8 @@ class GoogleKms(RemoteKeyService):
 
     Properties: ``encryption.google.endpoint``, and ``gcs.oauth2.token``, a token, or
     ``encryption.google.credentials-file``, the JSON file of a service account. Without them, the credentials are those
-    that Google's libraries find by themselves. Requests and answers carry checksums, as Google's guide to data integrity
-    asks; a request is repeated if one of them is wrong.
+    that Google's libraries find by themselves. Requests and answers carry checksums, as Google's guide to data
+    integrity asks; a request is repeated if one of them is wrong.
     """
 
     packages = ("google", "requests", "urllib3")
