@@ -84,7 +84,7 @@ class TableKeys:
             plain_manifests,
             files,
             plain_files,
-            len(metadata.statistics) + len(metadata.partition_statistics),
+            len(metadata.statistics_files),
             len(plain_statistics(metadata)),
         )
 
@@ -223,8 +223,8 @@ def needs_rotation(metadata: TableMetadata) -> bool:
 
 def plain_statistics(metadata: TableMetadata) -> list[str]:
     """The locations of the plain files of statistics, which have no key in the table. Java's library writes such."""
-    files = [*metadata.statistics, *metadata.partition_statistics]
-    return [each.statistics_path for each in files if not metadata.encryption_keys.has(each.statistics_path)]
+    files = [each.statistics_path for each in metadata.statistics_files]
+    return [location for location in files if not metadata.encryption_keys.has(location)]
 
 
 def _counted(shown: pa.Table, name: str) -> tuple[int, int]:
