@@ -7,8 +7,18 @@ import json
 from pathlib import Path
 
 import pytest
-from encrypted_tables import FORMATS, MASTER, SCHEMA, catalog_in, clear_caches, files_of, ids, new_table, rows
-from icefield.engine import open_statistics
+from encrypted_tables import (
+    FORMATS,
+    MASTER,
+    SCHEMA,
+    catalog_in,
+    clear_caches,
+    files_of,
+    ids,
+    new_table,
+    open_statistics,
+    rows,
+)
 from icefield.errors import CommitFailed, DecryptionFailed, KeyUnavailable
 from icefield.metadata import RemoveEncryptionKey, apply_updates
 from icefield_encryption.local_keystore import add_key

@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from encrypted_tables import FORMATS, MASTER, SCHEMA, catalog_in, clear_caches, ids, new_table, rows
+from encrypted_tables import FORMATS, MASTER, SCHEMA, catalog_in, clear_caches, ids, manifests_of, new_table, rows
 from icefield.errors import DecryptionFailed, InvalidMetadata
-from icefield.manifest import read_manifest_list
 from icefield_encryption.key_metadata import decode, encode
 
 MERGE_ON_READ = {f"write.{each}.mode": "merge-on-read" for each in ("delete", "update", "merge")}
@@ -24,7 +23,7 @@ def path_of(location):
 def parts(table):
     """The locations of a table's current files by kind, each kind in the order of the plan."""
     snapshot = table.current_snapshot()
-    manifests = read_manifest_list(table.io, snapshot, table.metadata).manifests
+    manifests = manifests_of(table)
     tasks = list(table.scan().plan_files())
     return {
         "list": [snapshot.manifest_list],
@@ -110,7 +109,7 @@ def test_key_metadata_with_another_length_prefix_or_key_opens_nothing(tmp_path, 
     table.append(rows(0))
     table.delete("id = 1")
     task = next(iter(table.scan().plan_files()))
-    manifest = read_manifest_list(table.io, table.current_snapshot(), table.metadata).manifests[0]
+    manifest = manifests_of(table)[0]
     files = [(task.file.file_path, task.file.key_metadata), (manifest.manifest_path, manifest.key_metadata)]
     for location, key_metadata in files:
         native = location.endswith(".parquet")
