@@ -101,9 +101,6 @@ def test_a_table_is_whole_after_a_long_life(tending: tuple[str, ...], tmp_path: 
         tended_to_the_end(given, GOALS)
         table.refresh()
         assert all_rows(table) == sorted(expected)
-        # An expiry that was killed more than 16 versions ago is not finished. Its files are orphans, but not while an
-        # entry of a removed file names them.
-        table.maintenance.rewrite_manifests(predicate=lambda manifest: manifest.has_deleted_files)
     table.maintenance.expire_snapshots(EVER)
     table.refresh()
     table.maintenance.remove_orphan_files(EVER, dry_run=False, allow_recent=True)

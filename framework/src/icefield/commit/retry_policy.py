@@ -26,6 +26,9 @@ _OFTEN = 8
 _LEAST = 4
 """The lower bound of a shrinking back-off, in multiples of the first interval."""
 
+_LONGEST_WAIT_MS = 600_000
+"""The longest pause, whatever the table's properties say: their writer must not stop a process for years."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -77,7 +80,7 @@ class RetryPolicy:
         longest = scale * 2 ** min(attempt - 1, _DOUBLINGS)
         if attempt > _OFTEN:
             longest = max(scale * _LEAST, longest / (1 + attempt - _OFTEN))
-        return draw(0, min(self.max_wait_ms, longest)) / 1000
+        return draw(0, min(self.max_wait_ms, _LONGEST_WAIT_MS, longest)) / 1000
 
     def gives_up(self, attempt: int, elapsed_seconds: float) -> bool:
         """Whether failed attempt ``attempt``, of those that count, was the last."""

@@ -335,6 +335,23 @@ def test_statistics_and_files_outside_of_the_current_snapshot_belong_to_the_tabl
     assert found(table) == set()
 
 
+def test_a_file_that_a_killed_expiry_left_is_an_orphan_although_a_deleted_entry_names_it(table):
+    (first, *_) = sorted(each.file.file_path for each in table.scan().plan_files())
+    path = Path(first.removeprefix("file://"))
+    data = path.read_bytes()
+    table.delete("id >= 0")
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "kept").commit()
+    assert found(table) == set()  # an earlier version needs the files
+    table.append(rows(0))
+    table.maintenance.expire_snapshots(2**62)
+    assert not path.exists()
+    put(path.parent, path.name, data=data)
+    entries = table.inspect.scan("all_entries").to_arrow().to_pylist()
+    assert [each["status"] for each in entries if each["data_file"]["file_path"] == first] == [2]
+    assert found(table, dry_run=False) == {path.name}
+    assert not path.exists()
+
+
 def test_what_is_committed_while_files_are_listed_belongs_to_the_table(table, tmp_path):
     """A file that another writer takes into the table after it was listed: it is old, and no orphan."""
     late = put(folder(table), "data/taken.parquet", data=_first_data_file(table).read_bytes())

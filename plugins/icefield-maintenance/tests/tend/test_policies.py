@@ -14,7 +14,7 @@ from icefield_maintenance.properties import TEND_PRESET
 from icefield_maintenance.tend import Goals, Policy
 from icefield_maintenance.tend.goals import GOALS, PRESETS, goals_in
 from icefield_maintenance.tend.policy import Window
-from icefield_maintenance.tend.quantities import Size, Span
+from icefield_maintenance.tend.quantities import Size, Span, StatisticsAge
 from tables import memory_catalog, new_table
 
 MINUTES = st.integers(0, 1439)
@@ -50,10 +50,13 @@ def test_a_table_without_a_rule_is_not_named() -> None:
 
 
 def test_table_properties_go_before_the_policy() -> None:
-    found = goals_in({"tend.files-per-scan": "2", "tend.bytes-per-file": "8 MiB"}, Goals(files_per_scan=9, snapshots=4))
+    given = {"tend.files-per-scan": "2", "tend.bytes-per-file": "8 MiB"}
+    found, faults = goals_in(given, Goals(files_per_scan=9, snapshots=4))
+    assert not faults
     assert (found.files_per_scan, found.bytes_per_file, found.snapshots) == (2, 8 << 20, 4)
-    found = goals_in({"tend.preset": "streaming"}, Goals(files_per_scan=9, statistics_age=Span(5)))
-    assert (found.files_per_scan, found.statistics_age) == (PRESETS["streaming"].files_per_scan, 5)
+    hour = StatisticsAge.parse("1h")
+    found, _ = goals_in({"tend.preset": "streaming"}, Goals(files_per_scan=9, statistics_age=hour))
+    assert (found.files_per_scan, found.statistics_age) == (PRESETS["streaming"].files_per_scan, hour)
 
 
 def test_the_property_for_presets_and_the_policy_know_the_same() -> None:

@@ -57,6 +57,9 @@ class UpdateStatistics(Action):
         self._updates.append(RemovePartitionStatistics(snapshot_id))
         return self
 
+    def _is_filled(self) -> bool:
+        return bool(self._updates)
+
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """The updates in the order of the calls, after the keys of encrypted files."""
         keys = [

@@ -37,7 +37,10 @@ def run(
         histories = [recorded(found)]
         if policy is not None:
             goals = Policy.from_file(policy).goals_of(found.name()) or Goals()
-            schedules["policy"] = Schedule(goals=goals_in(found.properties, goals), every=every / _HOUR_MS)
+            goals, faults = goals_in(found.properties, goals)
+            for fault in faults:
+                context.hint(fault)
+            schedules["policy"] = Schedule(goals=goals, every=every / _HOUR_MS)
     else:
         assert kind is not None
         histories = [generated(kind, seed, days) for seed in range(tables)]

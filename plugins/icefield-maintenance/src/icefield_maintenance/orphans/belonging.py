@@ -38,8 +38,8 @@ class ReferencedFiles:
 
         Raises if a manifest cannot be read. After a failure another version can be added.
 
-        Entries with the status DELETED count, too: snapshots that descend from an expired one may still need their
-        files.
+        A file that only entries with the status DELETED name belongs to no version: an expiry that ended early has left
+        it. Where another version needs the file, an entry of that version is live.
         """
         metadata = with_what_is_stored(self.io, metadata, metadata_location)
         named = [entry.metadata_file for entry in metadata.metadata_log]
@@ -50,7 +50,7 @@ class ReferencedFiles:
         seen = self._manifests.copy()
         manifests = manifests_of(self.io, metadata, new, self.places, seen, lenient=False)
         named += [manifest.manifest_path for manifest in manifests]
-        for locations, _ in files_of_manifests(self.io, manifests, live=False, lenient=False, runner=self.runner):
+        for locations, _ in files_of_manifests(self.io, manifests, live=True, lenient=False, runner=self.runner):
             self._note(locations)
         self._lists.update(each.manifest_list or str(each.snapshot_id) for each in new)
         named += [each.manifest_list for each in new if each.manifest_list]

@@ -13,6 +13,8 @@ from icefield.toolkit import decodable
 from msgspec import Meta, Struct
 
 from icefield_maintenance.properties import (
+    LEAST_SHARE,
+    MOST_COUNT,
     TEND_BYTES_PER_FILE,
     TEND_DELETE_FILES,
     TEND_DELETED_ROWS,
@@ -24,10 +26,10 @@ from icefield_maintenance.properties import (
     TEND_SNAPSHOTS,
     TEND_STATISTICS_AGE,
 )
-from icefield_maintenance.tend.quantities import Size, Span
+from icefield_maintenance.tend.quantities import FileSize, OrphanAge, SnapshotAge, StatisticsAge
 
-Count = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(gt=0, le=1)]
+Count = Annotated[int, Meta(ge=1, le=MOST_COUNT)]
+Share = Annotated[float, Meta(ge=LEAST_SHARE, le=1)]
 
 
 @decodable
@@ -35,14 +37,14 @@ class Goals(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, renam
     """The goals of a table; ``GOALS`` describes each. A goal that is None is not pursued."""
 
     files_per_scan: Count | None = None
-    bytes_per_file: Size | None = None
+    bytes_per_file: FileSize | None = None
     deleted_rows: Share | None = None
     delete_files: Count | None = None
     manifests: Count | None = None
-    snapshot_age: Span | None = None
+    snapshot_age: SnapshotAge | None = None
     snapshots: Count | None = None
-    orphan_age: Span | None = None
-    statistics_age: Span | None = None
+    orphan_age: OrphanAge | None = None
+    statistics_age: StatisticsAge | None = None
 
     def over(self, base: Goals) -> Goals:
         """These goals, and those of ``base`` for each that is None."""
@@ -72,24 +74,24 @@ GOALS: Final[Mapping[str, Property]] = MappingProxyType(
 PRESETS: Final[Mapping[str, Goals]] = MappingProxyType(
     {
         "append-only": Goals(
-            files_per_scan=8, manifests=50, snapshot_age=Span.parse("5d"), orphan_age=Span.parse("7d")
+            files_per_scan=8, manifests=50, snapshot_age=SnapshotAge.parse("5d"), orphan_age=OrphanAge.parse("7d")
         ),
         "upsert-heavy": Goals(
             files_per_scan=12,
             deleted_rows=0.15,
             delete_files=4,
             manifests=50,
-            snapshot_age=Span.parse("3d"),
-            orphan_age=Span.parse("7d"),
+            snapshot_age=SnapshotAge.parse("3d"),
+            orphan_age=OrphanAge.parse("7d"),
         ),
         "streaming": Goals(
             files_per_scan=16,
             deleted_rows=0.2,
             delete_files=8,
             manifests=100,
-            snapshot_age=Span.parse("1d"),
+            snapshot_age=SnapshotAge.parse("1d"),
             snapshots=1000,
-            orphan_age=Span.parse("7d"),
+            orphan_age=OrphanAge.parse("7d"),
         ),
     }
 )
@@ -103,20 +105,31 @@ def preset(name: str) -> Goals:
     return PRESETS[name]
 
 
-def converted(given: Any, kind: Any, place: str, *, strict: bool = True) -> Any:
-    """Make a value of a type from TOML, or with ``strict=False`` from strings.
-
-    Raises ``InvalidArgument`` that names ``place``.
-    """
+def converted(given: Any, kind: Any, place: str) -> Any:
+    """Make a value of a type from values of TOML. Raises ``InvalidArgument`` that names ``place``."""
     try:
-        return msgspec.convert(given, kind, strict=strict, dec_hook=lambda wanted, value: wanted.parse(value))
+        return msgspec.convert(given, kind, dec_hook=lambda wanted, value: wanted.parse(value))
     except msgspec.ValidationError as error:
         raise InvalidArgument(f"{place} cannot be used: {error}") from error
 
 
-def goals_in(properties: Mapping[str, str], base: Goals) -> Goals:
-    """The goals that the properties of a table state, over those of the policy. Raises ``InvalidArgument``."""
-    given = {name: properties[each.name] for name, each in GOALS.items() if each.name in properties}
-    own: Goals = converted(given, Goals, "a goal among the table's properties", strict=False)
-    chosen = properties.get(TEND_PRESET.name)
-    return own.over(base if chosen is None else preset(chosen.lower()).over(base))
+def goals_in(properties: Mapping[str, str], base: Goals) -> tuple[Goals, list[str]]:
+    """The goals that the properties of a table state, over those of the policy; and the faults of the properties.
+
+    A property that cannot be used states no goal: whoever writes to a table cannot take it out of the policy so.
+    """
+    faults: list[str] = []
+    found = base
+    try:
+        if TEND_PRESET.name in properties:
+            found = preset(properties[TEND_PRESET.name].lower()).over(found)
+    except InvalidArgument as error:
+        faults.append(f"table property {TEND_PRESET.name}: {error}")
+    for name, declared in GOALS.items():
+        if declared.name in properties:
+            try:
+                given = declared.parse(properties[declared.name])
+                found = converted({name: given}, Goals, f"table property {declared.name}").over(found)
+            except InvalidArgument as error:
+                faults.append(str(error))
+    return found, faults

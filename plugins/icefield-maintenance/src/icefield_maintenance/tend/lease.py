@@ -2,6 +2,7 @@
 
 A lease has an owner and an end, in ms since 1970 UTC. Its owner renews it each third of its time; after a crash others
 take it over when their own clock reaches its end. So the clocks of all machines must agree within half of its time.
+Anyone who may write to a table can write a lease, so that an end beyond that of the longest lease counts for nothing.
 
 A catalog that compares and swaps the pointer of a table lets one of two takers win. A catalog whose service applies
 changes itself (``ServedCatalog``) compares no properties: there the taker reads the property again after a pause, and
@@ -12,6 +13,7 @@ Their commits then conflict as those of any two writers, and no row is lost.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -33,6 +35,14 @@ if TYPE_CHECKING:
 SECOND_LOOK: Final = 2.0
 """The pause, in seconds, before the second look at a service that compares no properties."""
 
+LONGEST_LEASE_MS: Final = 86_400_000
+"""The longest time of a lease."""
+
+_LATEST_END_MS: Final = LONGEST_LEASE_MS * 3 // 2
+"""The time until the end of the longest lease, by a clock that is wrong by half of its time."""
+
+_LEASE: Final = re.compile(r"([!-~]{1,300}) (\d{1,15})", re.ASCII)
+
 
 class LeaseHeld(IcefieldError, RuntimeError):
     """Another process maintains the table: ``owner`` until ``until_ms``."""
@@ -48,8 +58,12 @@ class TableLease:
     @classmethod
     def of(cls, metadata: TableMetadata) -> Self | None:
         """The lease in a version of a table; None without one. A damaged value counts as none."""
-        owner, _, until = metadata.properties.get(TEND_LEASE.name, "").rpartition(" ")
-        return cls(owner, int(until)) if owner and until.isdecimal() and len(until) < 16 else None
+        found = _LEASE.fullmatch(metadata.properties.get(TEND_LEASE.name, ""))
+        return cls(found[1], int(found[2])) if found else None
+
+    def is_over(self, now_ms: int) -> bool:
+        """Whether others may take the table over: the end has come, or is later than that of any honest lease."""
+        return not now_ms < self.until_ms <= now_ms + _LATEST_END_MS
 
     def __str__(self) -> str:
         return f"{self.owner} {self.until_ms}"
@@ -125,7 +139,7 @@ class LeasedTable:
     def _take(self, held: TableLease | None) -> TableLease:
         now = _now_ms()
         if held is not None and held.owner != self._owner:
-            if now < held.until_ms:
+            if not held.is_over(now):
                 raise LeaseHeld(
                     f"{held.owner} maintains the table: its lease ends in {(held.until_ms - now) // 1000} s",
                     owner=held.owner,

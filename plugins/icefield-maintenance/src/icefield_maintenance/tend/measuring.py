@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from icefield.metadata import LONG_MAX
+
 from icefield_maintenance.compaction import RewriteDataFilesResult
 from icefield_maintenance.deletes import ConvertEqualityDeletesResult, RemoveDanglingDeletesResult, RewriteDeletesResult
 from icefield_maintenance.manifests import RewriteManifestsResult
@@ -67,4 +69,6 @@ _MEASURES: Final[Mapping[type, Callable[[Any], dict[str, Any]]]] = {
 def measured(result: object) -> dict[str, Any]:
     """The fields of a ``TendedOperation`` that follow from a result; none for an operation that changes no scan."""
     measure = _MEASURES.get(type(result))
-    return {} if measure is None else measure(result)
+    found = {} if measure is None else measure(result)
+    # Manifests may state any sizes, and the record has longs.
+    return {key: max(-LONG_MAX, min(each, LONG_MAX)) if isinstance(each, int) else each for key, each in found.items()}

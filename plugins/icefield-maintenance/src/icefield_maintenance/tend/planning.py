@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from icefield.errors import IcefieldError, InvalidArgument
 from icefield.manifest import read_manifest_list
-from icefield.metadata import GC_ENABLED, TableMetadata, get_bool
+from icefield.metadata import GC_ENABLED, LONG_MAX, WRITE_TARGET_FILE_SIZE, TableMetadata, get_bool, get_int
 
 from icefield_maintenance import gains
 from icefield_maintenance.expiry.retention import Retention, expired
 from icefield_maintenance.gains import Gain
+from icefield_maintenance.properties import TEND_ENABLED
 from icefield_maintenance.tend.costs import ScanCost, scan_cost, total
-from icefield_maintenance.tend.goals import Goals
-from icefield_maintenance.tend.policy import Erasure
+from icefield_maintenance.tend.goals import Goals, goals_in
+from icefield_maintenance.tend.lease import TableLease
+from icefield_maintenance.tend.policy import Erasure, Policy
+from icefield_maintenance.tend.quantities import FileSize
 
 if TYPE_CHECKING:
     from icefield import Table
@@ -31,7 +36,8 @@ class Decision:
     """An operation that a table needs: a method of ``table.maintenance`` with its keywords, and the reason.
 
     ``gain`` is the cost by which a scan of the whole table falls, and ``rewritten_bytes`` the bytes that the operation
-    reads to rewrite them. ``is_urgent``: it waits for no window, and no budget limits it.
+    reads to rewrite them. ``is_urgent``: it waits for no window, and no budget limits it. With a ``fault``, a part of
+    the plan could not be made, and there is nothing to carry out.
     """
 
     operation: str
@@ -40,6 +46,19 @@ class Decision:
     gain: ScanCost = field(default_factory=ScanCost)
     rewritten_bytes: int = 0
     is_urgent: bool = False
+    fault: str = ""
+
+    @classmethod
+    def impossible(cls, fault: str) -> Self:
+        """A part of a plan that could not be made."""
+        return cls(operation="plan", reason="the table was planned", fault=fault)
+
+
+INTERRUPTED: Final = Decision(
+    operation="expire_snapshots",
+    reason="a process that maintained the table has ended early: its expiry may have left files",
+    options={"older_than": 0},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +83,11 @@ class TablePlan:
         """The rank among the tables, the lowest first: urgent plans, then the gain of each rewritten byte."""
         return not any(each.is_urgent for each in self.decisions), -self.gain.weight / (self.rewritten_bytes + 1)
 
+    @property
+    def can_be_carried_out(self) -> bool:
+        """Whether an operation is to be carried out: not all decisions are faults."""
+        return not all(each.fault for each in self.decisions)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
@@ -82,16 +106,54 @@ def decisions(
     """The decisions for a table, one after another. Reads metadata and manifests, but no data file.
 
     Each follows from the version that the table has when it is asked for. So a caller that carries them out as they
-    come sees the effect of the earlier ones. ``now_ms`` is in ms since 1970 UTC. Raises errors of the storage.
+    come sees the effect of the earlier ones. ``now_ms`` is in ms since 1970 UTC. A part that raises an error is a
+    decision with a fault, and hinders no other part.
     """
     yield from _erasures(erasures, done, now_ms)
     if table.current_snapshot() is None:
         return
-    for of_files in (_of_equality_deletes, _of_data_files, _of_position_deletes, _of_manifests):
-        yield from of_files(table, goals)
-    for of_metadata in (_statistics, _expiry):
-        yield from of_metadata(table.metadata, goals, now_ms)
-    yield from _orphans(table.metadata, goals, now_ms, done)
+    parts: list[Callable[[], Iterator[Decision]]] = [
+        *(partial(each, table, goals) for each in (_of_equality_deletes, _of_data_files)),
+        *(partial(each, table, goals) for each in (_of_position_deletes, _of_manifests)),
+        *(partial(each, table, goals, now_ms) for each in (_statistics, _expiry)),
+        partial(_orphans, table, goals, now_ms, done),
+    ]
+    for part in parts:
+        try:
+            yield from part()
+        except Exception as error:
+            yield Decision.impossible(fault_of(error))
+
+
+def decisions_by(
+    policy: Policy, table: Table, done: Done, now_ms: int, owner: str = "", *, with_erasures: bool = True
+) -> Iterator[Decision]:
+    """The decisions for a table by a policy and by the table's own properties; see ``decisions``.
+
+    Another owner's lease that is over makes an expiry that finishes its work. A property that cannot be used is a
+    fault. No property of a table stops an erasure: erasures are the policy's alone.
+    """
+    name, goals = table.name(), Goals()
+    erasures = policy.erasures_of(name) if with_erasures else []
+    faults: list[str] = []
+    try:
+        if get_bool(table.properties, TEND_ENABLED):
+            goals, faults = goals_in(table.properties, policy.goals_of(name) or Goals())
+        elif not erasures:
+            return
+    except InvalidArgument as error:
+        faults.append(str(error))
+    held = TableLease.of(table.metadata)
+    if held is not None and held.owner != owner and held.is_over(now_ms):
+        yield INTERRUPTED
+    if faults:
+        yield Decision.impossible("; ".join(faults))
+    yield from decisions(table, goals, now_ms, done, erasures)
+
+
+def fault_of(error: Exception) -> str:
+    """The message of an error, and its class if it is none of Icefield."""
+    return str(error) if isinstance(error, IcefieldError) else f"{type(error).__name__}: {error}"
 
 
 def _erasures(erasures: Sequence[Erasure], done: Done, now_ms: int) -> Iterator[Decision]:
@@ -113,8 +175,10 @@ def _of_data_files(table: Table, goals: Goals) -> Iterator[Decision]:
         "min_input_files": _ALL if goals.files_per_scan is None else goals.files_per_scan + 1,
         "delete_ratio_threshold": goals.deleted_rows or 1.0,
     }
-    if goals.bytes_per_file is not None:
-        options["target_file_size_bytes"] = int(goals.bytes_per_file)
+    stated = get_int(table.metadata.properties, WRITE_TARGET_FILE_SIZE)
+    target = FileSize.nearest(stated) if goals.bytes_per_file is None else goals.bytes_per_file
+    if target != stated:
+        options["target_file_size_bytes"] = int(target)
     summary = _summary(table.metadata)
     rows, deleted = total(summary.get("total-records")), total(summary.get("total-position-deletes"))
     gain = gains.of_data_files(table, deleted / rows if rows else 0.0, **options)
@@ -161,11 +225,12 @@ def _decision(gain: Gain, reason: str) -> Decision:
         reason=reason,
         options=gain.options,
         gain=ScanCost(gain.fewer, gain.saved),
-        rewritten_bytes=gain.rewritten,
+        rewritten_bytes=min(max(0, gain.rewritten), LONG_MAX),  # manifests may state any sizes
     )
 
 
-def _statistics(metadata: TableMetadata, goals: Goals, now_ms: int) -> Iterator[Decision]:
+def _statistics(table: Table, goals: Goals, now_ms: int) -> Iterator[Decision]:
+    metadata = table.metadata
     if goals.statistics_age is None:
         return
     kinds: dict[str, Sequence[Any]] = {"compute_table_stats": metadata.statistics}
@@ -182,7 +247,8 @@ def _statistics(metadata: TableMetadata, goals: Goals, now_ms: int) -> Iterator[
         yield Decision(operation=operation, reason=f"statistics: {age}", rewritten_bytes=reads)
 
 
-def _expiry(metadata: TableMetadata, goals: Goals, now_ms: int) -> Iterator[Decision]:
+def _expiry(table: Table, goals: Goals, now_ms: int) -> Iterator[Decision]:
+    metadata = table.metadata
     if not get_bool(metadata.properties, GC_ENABLED) or (goals.snapshot_age is None and goals.snapshots is None):
         return
     # A time of 0 lets no snapshot expire by age, but branches and tags do, as their own properties say.
@@ -208,13 +274,13 @@ def _beyond_number(metadata: TableMetadata, goals: Goals, now_ms: int) -> frozen
     return expired(metadata, Retention(now_ms, oldest.timestamp_ms)).snapshot_ids.intersection(ancestors)
 
 
-def _orphans(metadata: TableMetadata, goals: Goals, now_ms: int, done: Done) -> Iterator[Decision]:
-    age = goals.orphan_age
+def _orphans(table: Table, goals: Goals, now_ms: int, done: Done) -> Iterator[Decision]:
+    metadata, age = table.metadata, goals.orphan_age
     if age is None or not get_bool(metadata.properties, GC_ENABLED):
         return
     since = done.orphans_ms if done.orphans_ms is not None else metadata.snapshots[0].timestamp_ms
     if now_ms - since >= age:
-        options = {"older_than": now_ms - max(age, _DAY_MS), "dry_run": False}
+        options = {"older_than": now_ms - age, "dry_run": False}
         reason = f"the last search for orphan files was {_hours(now_ms - since)} ago"
         yield Decision(operation="remove_orphan_files", reason=reason, options=options)
 

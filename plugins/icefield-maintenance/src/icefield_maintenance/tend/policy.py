@@ -15,6 +15,7 @@ from icefield.toolkit import decodable
 from msgspec import Meta, Struct
 
 from icefield_maintenance.tend.goals import Goals, converted, preset
+from icefield_maintenance.tend.lease import LONGEST_LEASE_MS
 from icefield_maintenance.tend.quantities import Size, Span
 
 _WINDOW: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
@@ -113,8 +114,8 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
     lease: Span = Span.parse("10m")
 
     def __post_init__(self) -> None:
-        if self.lease < _MINUTE_MS // 60:
-            raise ValueError("the lease takes at least a second")
+        if not _MINUTE_MS // 60 <= self.lease <= LONGEST_LEASE_MS:
+            raise ValueError("the lease takes at least a second, and at most a day")
         if self.erasures and self.record is None:
             raise ValueError("erasures need a record, which says that they are done: give its name")
         names = [each.name for each in self.erasures]

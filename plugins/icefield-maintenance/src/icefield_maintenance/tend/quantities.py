@@ -16,10 +16,19 @@ class _Quantity(int):
     pattern: ClassVar[re.Pattern[str]]
     example: ClassVar[str]
     words: ClassVar[Mapping[str, int]] = {}
+    bounds: ClassVar[tuple[str, ...]] = ()
+    """The least and the greatest, in words; empty without bounds."""
 
     @classmethod
     def parse(cls, given: Any) -> Self:
         """The quantity of a number, or of a string with a unit. Raises ``ValueError``."""
+        found = cls._read(given)
+        if cls.bounds and not cls._read(cls.bounds[0]) <= found <= cls._read(cls.bounds[1]):
+            raise ValueError(f"{given!r:.40} is not from {cls.bounds[0]} to {cls.bounds[1]}")
+        return found
+
+    @classmethod
+    def _read(cls, given: Any) -> Self:
         if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
             return cls(given)
         if given in cls.words:
@@ -48,14 +57,45 @@ class Size(_Quantity):
         return int(step ** ("kMGTP".index(name[0]) + 1)) if name else 1
 
 
+class FileSize(Size):
+    """The target size of data files. A smaller one would make a file of each row, and a larger one rewrite too much."""
+
+    bounds = ("1 MiB", "8 GiB")
+
+    @classmethod
+    def nearest(cls, size: int) -> Self:
+        """The nearest size within the bounds."""
+        least, most = (int(cls._read(each)) for each in cls.bounds)
+        return cls(min(max(size, least), most))
+
+
 class Span(_Quantity):
-    """A number of milliseconds."""
+    """A number of milliseconds, of at most 100 years."""
 
     pattern = re.compile(r"(\d{1,9})\s*(s|m|h|d|w)?", re.ASCII)
     example = "30m, 12h or 7d"
     words: ClassVar[Mapping[str, int]] = {"never": _NEVER}
+    bounds = ("0s", "never")
 
     @classmethod
     def unit(cls, name: str) -> int:
         """The milliseconds of a unit such as ``h``."""
         return _MILLISECONDS.get(name, 1)
+
+
+class SnapshotAge(Span):
+    """An age of snapshots that leaves time for readers of a version."""
+
+    bounds = ("1m", "never")
+
+
+class StatisticsAge(Span):
+    """An age of statistics. Their computation reads the whole table."""
+
+    bounds = ("1h", "never")
+
+
+class OrphanAge(Span):
+    """An age of orphan files that leaves time for writers. A search lists all files of the table."""
+
+    bounds = ("1d", "never")

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable
+from icefield.expressions import EqualTo, as_expression
 
-from icefield_maintenance.tend.planning import Done
+from icefield_maintenance.tend.costs import ScanCost
+from icefield_maintenance.tend.planning import Decision, Done
+from icefield_maintenance.tend.policy import TendBudget
 
 if TYPE_CHECKING:
     from icefield import Catalog, Table
@@ -24,7 +27,8 @@ Outcome = Literal["done", "lost", "failed", "planned", "postponed", "held"]
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_MS: Final = 86_400_000
 _HOUR_MS: Final = 3_600_000
-_MEMORY_MS: Final = 7 * _DAY_MS
+_MEMORY_DAYS: Final = 7
+_MEMORY_MS: Final = _MEMORY_DAYS * _DAY_MS
 """The age of the oldest rows that are read. Erasures and searches for orphans are read at any age."""
 
 _LONGEST_PAUSE: Final = 24
@@ -54,7 +58,17 @@ The requests and bytes, planned and measured, are the cost by which a scan of th
 and ``rewritten_bytes`` are the bytes that the operation rewrites.
 """
 
-_READ: Final = ("at", "table", "operation", "reason", "outcome", "rewritten_bytes", "seconds")
+_READ: Final = (
+    "at",
+    "table",
+    "operation",
+    "reason",
+    "outcome",
+    "measured_requests",
+    "measured_bytes",
+    "rewritten_bytes",
+    "seconds",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +94,15 @@ class TendedOperation:
     owner: str = ""
     message: str = ""
 
+    @property
+    def was_in_vain(self) -> bool:
+        """Whether bytes were rewritten, and a scan costs no less than before."""
+        return self.rewritten_bytes > 0 and ScanCost(self.measured_requests, self.measured_bytes).weight <= 0
+
 
 @dataclass(slots=True)
 class _Past:
-    """The past of an operation on one table: its losses since it was last done, the last attempt, and when done."""
+    """The past of an operation on one table: its losses since it was last of use, the last attempt, and when done."""
 
     losses: int = 0
     last_ms: int = 0
@@ -93,19 +112,22 @@ class _Past:
 class TendRecord:
     """The record of a catalog, in the table ``name``; without a name, the memory of this process.
 
-    Only a summary is held: for each operation of a table its losses and times, finished erasures, and the last day.
+    Only a summary is held: for each operation of a table its losses and times, finished erasures, the last day, and
+    the bytes and seconds of each table by the days of a week.
     """
 
-    def __init__(self, catalog: Catalog, name: str | None, now_ms: int) -> None:
+    def __init__(self, catalog: Catalog | None, name: str | None, now_ms: int) -> None:
         self._catalog, self.name = catalog, name
         self._pasts: dict[tuple[str, str], _Past] = {}
         self._erasures: dict[str, set[str]] = {}
         self._spent: list[tuple[int, int, float]] = []
+        self._used: dict[tuple[str, int], tuple[int, float]] = {}
+        self._last_day = 0
         self._table: Table | None = None
         self._lock = Lock()
         if name is not None:
             for each in self._rows(name, now_ms):
-                self._note(each, now_ms)
+                self.note(each, now_ms)
 
     def spent(self, now_ms: int) -> tuple[int, float]:
         """The rewritten bytes, and the hours, of the 24 hours before a time."""
@@ -113,13 +135,19 @@ class TendRecord:
             self._spent = [each for each in self._spent if each[0] > now_ms - _DAY_MS]
             return sum(each[1] for each in self._spent), sum(each[2] for each in self._spent) / 3600
 
+    def used(self, table: str) -> tuple[int, float]:
+        """The rewritten bytes, and the hours, of a table in the last seven days with operations."""
+        with self._lock:
+            days = [self._used.get((table, self._last_day - ago), (0, 0.0)) for ago in range(_MEMORY_DAYS)]
+            return sum(each[0] for each in days), sum(each[1] for each in days) / 3600
+
     def done(self, table: str) -> Done:
         """The last search for orphans in a table, and its finished erasures."""
         past = self._pasts.get((table, "remove_orphan_files"), _Past())
         return Done(orphans_ms=past.done_ms, erasures=frozenset(self._erasures.get(table, ())))
 
     def pause_ms(self, table: str, operation: str, now_ms: int) -> int:
-        """The rest of the pause after losses: an hour, and twice as long after each further one."""
+        """The rest of the pause after losses and rewrites in vain: an hour, doubled by each further one."""
         past = self._pasts.get((table, operation), _Past())
         # An urgent erasure does not pause, so its losses may be many.
         pause = min(2 ** (min(past.losses, 6) - 1), _LONGEST_PAUSE) * _HOUR_MS if past.losses else 0
@@ -128,43 +156,88 @@ class TendRecord:
     def add(self, operation: TendedOperation) -> None:
         """Add an operation. Raises errors of commits."""
         with self._lock:
-            self._note(operation, _ms(operation.at))
+            self.note(operation, _ms(operation.at))
             if self.name is None:
                 return
             if self._table is None:
                 self._table = self._opened(self.name)
             self._table.append(pa.Table.from_pylist([asdict(operation)], schema=SCHEMA))
 
-    def _note(self, operation: TendedOperation, now_ms: int) -> None:
+    def note(self, operation: TendedOperation, now_ms: int) -> None:
+        """Take an operation into account, without adding it to the table."""
         at = _ms(operation.at)
         past = self._pasts.setdefault((operation.table, operation.operation), _Past())
         past.last_ms = max(past.last_ms, at)
         if operation.outcome == "done":
-            past.losses, past.done_ms = 0, past.last_ms
+            past.done_ms = past.last_ms
+            past.losses = past.losses + 1 if operation.was_in_vain else 0
             if operation.operation == "erase":
                 self._erasures.setdefault(operation.table, set()).add(operation.reason)
         else:
             past.losses += 1
         if at > now_ms - _DAY_MS:
             self._spent.append((at, operation.rewritten_bytes, operation.seconds))
+        day = at // _DAY_MS
+        if day > self._last_day:
+            self._last_day = day
+            self._used = {each: used for each, used in self._used.items() if each[1] > day - _MEMORY_DAYS}
+        nbytes, seconds = self._used.get((operation.table, day), (0, 0.0))
+        self._used[operation.table, day] = nbytes + operation.rewritten_bytes, seconds + operation.seconds
 
     def _rows(self, name: str, now_ms: int) -> Iterator[TendedOperation]:
+        assert self._catalog is not None
         try:
             table = self._table = self._catalog.load_table(name)
         except (NoSuchTable, NoSuchNamespace):
             return
-        if missing := [each for each in _READ if each not in table.schema().column_names]:
-            raise InvalidArgument(f"table {name} is no record of maintenance: it has no column {missing[0]}")
-        since = time_of(now_ms - _MEMORY_MS).isoformat()
-        needed = f"at >= '{since}' or operation in ('erase', 'remove_orphan_files')"
-        found = table.scan(needed, selected_fields=_READ).to_arrow()
-        for batch in found.sort_by("at").to_batches():
-            for row in batch.to_pylist():
-                yield TendedOperation(**{name: value for name, value in row.items() if value is not None})
+        yield from recorded_operations(table, now_ms)
 
     def _opened(self, name: str) -> Table:
+        assert self._catalog is not None
         self._catalog.create_namespace_if_not_exists(tuple(name.split("."))[:-1])
         return self._catalog.create_table_if_not_exists(name, SCHEMA, properties=_PROPERTIES)
+
+
+def reason_to_wait(
+    decision: Decision, table: str, record: TendRecord, budget: TendBudget, now_ms: int, reserved: int = 0
+) -> str:
+    """The reason for which an operation waits; empty if it can be carried out now.
+
+    ``reserved`` are the bytes of operations that are under way.
+    """
+    if decision.is_urgent:
+        return ""
+    pause = record.pause_ms(table, decision.operation, now_ms)
+    if pause:
+        return f"it lost, failed or gained nothing before: the next attempt is in {pause // 60_000 + 1} minutes"
+    if not budget.is_open(now_ms):
+        return f"no window is open: {', '.join(budget.windows)} UTC"
+    nbytes, hours = record.spent(now_ms)
+    if budget.hours_per_day is not None and hours >= budget.hours_per_day:
+        return f"the budget of {budget.hours_per_day} hours per day is spent"
+    left = None if budget.bytes_per_day is None else max(0, budget.bytes_per_day - nbytes - reserved)
+    if left is not None and decision.rewritten_bytes > left:
+        return f"the budget has {left:,} bytes left today, and it rewrites {decision.rewritten_bytes:,}"
+    return ""
+
+
+def recorded_operations(
+    record: Table, now_ms: int, *, days: int = _MEMORY_DAYS, of: str | None = None
+) -> Iterator[TendedOperation]:
+    """The operations of so many days, and erasures and searches for orphans of any age, in the order of time.
+
+    ``of`` limits them to a table, and gives all of their columns. Raises ``InvalidArgument`` for another table.
+    """
+    names = _READ if of is None else SCHEMA.names
+    if missing := [each for each in names if each not in record.schema().column_names]:
+        name = ".".join(record.name())
+        raise InvalidArgument(f"table {name:.100} is no record of maintenance: it has no column {missing[0]}")
+    since = time_of(now_ms - days * _DAY_MS).isoformat()
+    wanted = as_expression(f"at >= '{since}' or operation in ('erase', 'remove_orphan_files')")
+    found = record.scan(wanted if of is None else wanted & EqualTo("table", of), selected_fields=tuple(names))
+    for batch in found.to_arrow().sort_by("at").to_batches():
+        for row in batch.to_pylist():
+            yield TendedOperation(**{name: value for name, value in row.items() if value is not None})
 
 
 def _ms(at: dt.datetime) -> int:

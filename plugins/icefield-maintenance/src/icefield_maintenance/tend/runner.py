@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from icefield.abc import ServedCatalog, WorkRunner
-from icefield.errors import CommitFailed, IcefieldError
-from icefield.metadata import get_bool
+from icefield.errors import CommitFailed
 from icefield.toolkit import map_ahead
 
 from icefield_maintenance.all_tables import all_tables
-from icefield_maintenance.properties import TEND_ENABLED
-from icefield_maintenance.tend.goals import Goals, goals_in
 from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
 from icefield_maintenance.tend.measuring import measured
-from icefield_maintenance.tend.planning import Decision, TablePlan, decisions
+from icefield_maintenance.tend.planning import INTERRUPTED, Decision, TablePlan, decisions_by, fault_of
 from icefield_maintenance.tend.policy import Policy
-from icefield_maintenance.tend.record import Outcome, TendedOperation, TendRecord, time_of
+from icefield_maintenance.tend.record import Outcome, TendedOperation, TendRecord, reason_to_wait, time_of
 
 if TYPE_CHECKING:
     from icefield import Catalog, Table
 
 _HOUR_MS: Final = 3_600_000
-_INTERRUPTED: Final = Decision(
-    operation="expire_snapshots",
-    reason="a process that maintained the table has ended early: its expiry may have left files",
-    options={"older_than": 0},
-)
 _LOST: Final = "another process has taken the table over: the lease was not renewed in time"
+_SHARES: Final = 10
+"""The shares of a day's budget. A table that has had one in the last week waits for tables that have not."""
+
+_LONGEST_MESSAGE: Final = 1000
 
 Name = tuple[str, ...]
 
@@ -57,37 +54,59 @@ class Tending:
         """Maintain the tables that the policy names, or those of ``tables`` among them.
 
         First every table is planned, from its metadata. Then the tables follow one another, ``budget.concurrency`` at
-        once: urgent erasures first, then the greatest gain for each rewritten byte. Yields the operations as they end,
-        and those that wait for a window, the budget or the end of a pause. An error of one table concerns no other
-        one. ``dry_run`` yields the plan. Raises errors of the catalog and of the record.
+        once: urgent erasures first, then the greatest gain for each rewritten byte. Tables that have had tenths of a
+        day's budget in the last week come after those that have had fewer. Yields the operations as they end, and
+        those that wait for a window, the budget or the end of a pause. An error of one table concerns no other one.
+        ``dry_run`` yields the plan. Raises errors of the catalog and of the record.
         """
         if self._record is None or self.policy.record is not None:  # others may have added to it
             self._record = TendRecord(self.catalog, self.policy.record, _now_ms())
         plans: list[TablePlan] = []
         for plan in map_ahead(self._names(tables), self._surveyed, self.policy.budget.concurrency):
-            if isinstance(plan, TendedOperation):
-                yield plan
-            elif plan is not None:
+            if plan is not None and plan.can_be_carried_out:
                 plans.append(plan)
-        plans.sort(key=lambda each: each.rank)
-        work = self._foreseen if dry_run else self._maintained
-        for operations in map_ahead(plans, work, self.policy.budget.concurrency):
+            elif plan is not None:
+                yield from self._foreseen(plan)
+        plans.sort(key=self._turn)
+        for operations in map(self._foreseen, plans) if dry_run else self._by_threads(plans, self._maintained):
             yield from operations
+
+    def _by_threads(
+        self, plans: Iterable[TablePlan], work: Callable[[TablePlan], list[TendedOperation]]
+    ) -> Iterator[list[TendedOperation]]:
+        """The results as they come, so that a slow table holds up one thread only."""
+        waiting = iter(plans)
+        with ThreadPoolExecutor(self.policy.budget.concurrency, thread_name_prefix="icefield-tend") as pool:
+            running = {pool.submit(work, each) for each in islice(waiting, self.policy.budget.concurrency)}
+            while running:
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {pool.submit(work, each) for each in islice(waiting, len(ended))}
+                for each in ended:
+                    yield each.result()
+
+    def _turn(self, plan: TablePlan) -> tuple[bool, int, float]:
+        """The place of a table: the lowest comes first."""
+        budget = self.policy.budget
+        nbytes, hours = self._recorded.used(".".join(plan.table))
+        shares = [nbytes / budget.bytes_per_day] if budget.bytes_per_day else []
+        shares += [hours / budget.hours_per_day] if budget.hours_per_day else []
+        can_wait, gain = plan.rank
+        return can_wait, int(_SHARES * max(shares, default=0.0)), gain
 
     def _names(self, tables: Iterable[Name] | None) -> Iterator[Name]:
         named = all_tables(self.catalog) if tables is None else tables
         return (name for name in named if self.policy.names(name))
 
-    def _surveyed(self, name: Name) -> TablePlan | TendedOperation | None:
-        """The plan of a table; None if nothing is to be done. An unreadable table gives a failed operation."""
+    def _surveyed(self, name: Name) -> TablePlan | None:
+        """The plan of a table; None if nothing is to be done."""
         try:
             table = self.catalog.load_table(name)
             location, hour = table.metadata_location, _now_ms() // _HOUR_MS
             if self._at_goals.get(name) == (location, hour):
                 return None
             plan = TablePlan(name, tuple(self._decisions(table)))
-        except (IcefieldError, OSError) as error:
-            return self._outcome(name, Decision(operation="plan", reason="the table was planned"), "failed", str(error))
+        except Exception as error:
+            return TablePlan(name, (Decision.impossible(fault_of(error)),))
         if plan.decisions:
             return plan
         if TableLease.of(table.metadata) is None:  # otherwise the lease of a dead process may end
@@ -95,18 +114,15 @@ class Tending:
         return None
 
     def _decisions(self, table: Table) -> Iterator[Decision]:
-        if get_bool(table.properties, TEND_ENABLED):
-            name = table.name()
-            goals = goals_in(table.properties, self.policy.goals_of(name) or Goals())
-            done = self._recorded.done(".".join(name))
-            held = TableLease.of(table.metadata)
-            if held is not None and held.owner != self._owner and held.until_ms <= _now_ms():
-                yield _INTERRUPTED
-            yield from decisions(table, goals, _now_ms(), done, self.policy.erasures_of(name))
+        done = self._recorded.done(".".join(table.name()))
+        return decisions_by(self.policy, table, done, _now_ms(), self._owner)
 
     def _foreseen(self, plan: TablePlan) -> list[TendedOperation]:
         found = []
         for decision in plan.decisions:
+            if decision.fault:
+                found.append(self._outcome(plan.table, decision, "failed", decision.fault))
+                continue
             postponed = self._postponed(plan.table, decision)
             outcome: Outcome = "postponed" if postponed else "planned"
             found.append(self._outcome(plan.table, decision, outcome, postponed))
@@ -115,7 +131,7 @@ class Tending:
     def _maintained(self, plan: TablePlan) -> list[TendedOperation]:
         name = plan.table
         foreseen = self._foreseen(plan)
-        if all(each.outcome == "postponed" for each in foreseen):
+        if all(each.outcome != "planned" for each in foreseen):
             return foreseen
         is_compared = not isinstance(self.catalog.backend, ServedCatalog)
         done: list[TendedOperation] = []
@@ -123,8 +139,11 @@ class Tending:
             table = self.catalog.load_table(name)
             with LeasedTable(table, self._owner, self.policy.lease, is_compared=is_compared) as leased:
                 table = self.catalog.load_table(name)
-                interrupted = [_INTERRUPTED] if leased.was_abandoned else []
+                interrupted = [INTERRUPTED] if leased.was_abandoned else []
                 for decision in chain(interrupted, self._decisions(table)):
+                    if decision.fault:
+                        done.append(self._outcome(name, decision, "failed", decision.fault))
+                        continue
                     postponed = _LOST if leased.is_lost() else self._postponed(name, decision, reserve=True)
                     if postponed:
                         done.append(self._outcome(name, decision, "postponed", postponed))
@@ -132,8 +151,8 @@ class Tending:
                         done.append(self._carried_out(table, decision))
         except LeaseHeld as error:
             done.append(self._outcome(name, plan.decisions[0], "held", str(error)))
-        except (IcefieldError, OSError) as error:
-            done.append(self._outcome(name, plan.decisions[0], "failed", str(error)))
+        except Exception as error:
+            done.append(self._outcome(name, plan.decisions[0], "failed", fault_of(error)))
         return done
 
     def _carried_out(self, table: Table, decision: Decision) -> TendedOperation:
@@ -143,11 +162,11 @@ class Tending:
         begun = time.monotonic()
         try:
             result = getattr(maintenance, decision.operation)(**decision.options)
-        except (IcefieldError, OSError) as error:
+        except Exception as error:
             outcome: Outcome = "lost" if isinstance(error, CommitFailed) else "failed"
             # A message may quote the filter of an erasure, which the record must not hold.
-            message = type(error).__name__ if decision.operation == "erase" else str(error)
-            found = replace(found, outcome=outcome, message=message)
+            message = type(error).__name__ if decision.operation == "erase" else fault_of(error)
+            found = replace(found, outcome=outcome, message=message[:_LONGEST_MESSAGE])
         else:
             found = replace(found, **measured(result))
         finally:
@@ -163,25 +182,11 @@ class Tending:
         ``reserve`` then takes its bytes from the budget, until it has been carried out.
         """
         with self._lock:
-            reason = "" if decision.is_urgent else self._reason_to_wait(table, decision)
+            name = ".".join(table)
+            reason = reason_to_wait(decision, name, self._recorded, self.policy.budget, _now_ms(), self._reserved)
             if reserve and not reason:
                 self._reserved += decision.rewritten_bytes
         return reason
-
-    def _reason_to_wait(self, table: Name, decision: Decision) -> str:
-        now, budget = _now_ms(), self.policy.budget
-        pause = self._recorded.pause_ms(".".join(table), decision.operation, now)
-        if pause:
-            return f"it lost or failed before: the next attempt is in {pause // 60_000 + 1} minutes"
-        if not budget.is_open(now):
-            return f"no window is open: {', '.join(budget.windows)} UTC"
-        nbytes, hours = self._recorded.spent(now)
-        if budget.hours_per_day is not None and hours >= budget.hours_per_day:
-            return f"the budget of {budget.hours_per_day} hours per day is spent"
-        left = None if budget.bytes_per_day is None else max(0, budget.bytes_per_day - nbytes - self._reserved)
-        if left is not None and decision.rewritten_bytes > left:
-            return f"the budget has {left:,} bytes left today, and it rewrites {decision.rewritten_bytes:,}"
-        return ""
 
     def _outcome(self, table: Name, decision: Decision, outcome: Outcome, message: str = "") -> TendedOperation:
         return TendedOperation(
@@ -194,7 +199,7 @@ class Tending:
             planned_bytes=decision.gain.bytes,
             planned_rewrite=decision.rewritten_bytes,
             owner=self._owner,
-            message=message,
+            message=message[:_LONGEST_MESSAGE],
         )
 
     @property
