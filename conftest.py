@@ -34,7 +34,7 @@ pytest_plugins = [f"servers.{name}" for name in _SERVERS if name != "process"]
 
 # The fixture of a server is named as its module. Iceberg's Java library, and its runtime for Spark, are peers in
 # processes of their own.
-_PEER_FIXTURES = {"java_iceberg", "java_encryption", "spark_runtime", "stock_spark", "duck", "click"}
+_PEER_FIXTURES = {"java_iceberg", "spark_runtime", "stock_spark", "duck", "click"}
 _SERVER_FIXTURES = set(_SERVERS) - _PEER_FIXTURES
 _SPARK_FIXTURES = {"spark", "spark_session", "spark_runtime", "stock_spark"}
 _PEERS = f"{Path(__file__).parent / 'tests/interop'}{os.sep}"

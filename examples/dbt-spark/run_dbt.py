@@ -11,5 +11,6 @@ ensure_java()
 os.environ["PYSPARK_PYTHON"] = sys.executable
 spark = SparkSession.builder.master("local[2]").getOrCreate()
 attach(spark, "lake", name="lake")  # the catalog `lake` of icefield.toml
-spark.catalog.setCurrentCatalog("lake")
+spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
+spark.sql("USE lake.shop")  # snapshots of dbt make a view of one name there
 sys.exit(not dbtRunner().invoke(sys.argv[1:]).success)

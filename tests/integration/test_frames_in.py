@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from icefield import Catalog
-from icefield.errors import InvalidArgument, NoSuchTable, UnsupportedFeature
+from icefield.errors import InvalidArgument, InvalidExpression, NoSuchTable, UnsupportedFeature
+from icefield.expressions import EqualTo
 from tables import memory_catalog
 
 TIMES = pd.DataFrame({"id": [1, 2], "ts": pd.to_datetime([0, 1_000], unit="ns")})
@@ -152,6 +153,14 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a number among dicts": ([{"id": 1}, 2], "holds dicts only, or none; this one holds int"),
     "an object of pandas": (pd.DataFrame({"id": [1, "a"]}), "this DataFrame has no Arrow form: .*column id"),
     "a number": (5, "as dicts, not as int"),
+    "a number for a column": ({"id": 5}, "lists of values by names of columns; see 'id'"),
+    "two columns of one name": (pd.DataFrame([[1, 2]], columns=["id", "id"]), "no Arrow form: Duplicate column names"),
+    "an integer of 70 bits": (pd.DataFrame({"id": [2**70]}), "no Arrow form: .*too large"),
+    "a sparse column": (pd.DataFrame({"id": pd.arrays.SparseArray([0, 1])}), "no Arrow form: Sparse"),
+    "Python objects of Polars": (
+        pl.DataFrame({"id": pl.Series([object()], dtype=pl.Object)}),
+        "'id' .* Python objects",
+    ),
 }
 
 
@@ -161,6 +170,12 @@ def test_other_rows_are_refused_in_words_of_the_user(catalog: Catalog, rows: Any
     with pytest.raises(InvalidArgument, match=message):
         table.append(rows)
     assert table.current_snapshot() is None
+
+
+@pytest.mark.parametrize("null", [pd.NA, pd.NaT, None])
+def test_a_null_of_pandas_equals_nothing(null: Any) -> None:
+    with pytest.raises(InvalidExpression, match="use 'is null'"):
+        EqualTo("ts", null)
 
 
 def test_no_rows_create_no_table(catalog: Catalog) -> None:

@@ -27,8 +27,8 @@ def keystore(folder: Path) -> Path:
 
 def catalog_in(folder: Path, **properties: str) -> Catalog:
     """A catalog of tables below a folder."""
-    given = {"encryption.kms-type": "local", "encryption.local.keystore": str(keystore(folder)), **properties}
-    return load_catalog("test", type="directory", warehouse=str(folder / "warehouse"), **given)
+    own = {"encryption.kms-type": "local", "encryption.local.keystore": str(keystore(folder))}
+    return load_catalog("test", **{"type": "directory", "warehouse": str(folder / "warehouse"), **own, **properties})
 
 
 def rows(first: int, count: int = 100) -> pa.Table:

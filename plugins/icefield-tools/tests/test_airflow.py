@@ -25,6 +25,7 @@ from icefield_tools.airflow import IcefieldHook, IcefieldTableTrigger
 from icefield_tools.airflow.hook import catalog_of_connection
 
 ROWS = pa.table({"id": [1, 2], "day": pa.array(["2024-01-01", "2024-01-02"]).cast(pa.date32())})
+README = Path("plugins/icefield-tools/README.md")
 _IMPORTS = """
 from datetime import timedelta
 
@@ -85,7 +86,7 @@ def run(name: str, source: str, *, succeeds: bool = True) -> str:
     file.write_text(source)
     try:
         command = [sys.executable, "-m", "airflow", "dags", "test", name]
-        ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400)
     finally:
         file.unlink()
     assert ("state=success" in ran.stdout, "state=failed" in ran.stdout) == (succeeds, not succeeds), ran.stdout
@@ -95,7 +96,7 @@ def run(name: str, source: str, *, succeeds: bool = True) -> str:
 def test_a_connection_has_the_properties_of_its_catalog(catalog: ice.Catalog, properties: dict[str, str]) -> None:
     hook = IcefieldHook()
     assert (hook.get_conn().name, hook.get_conn().list_namespaces()) == ("lake", [("db",)])
-    assert hook.test_connection() == (True, "the catalog answers; it has 1 namespaces at its top")
+    assert hook.test_connection() == (True, "the catalog answers; namespaces at its top: 1")
     catalog.create_table("db.t", ROWS)
     assert hook.load_table("db.t").name() == ("db", "t")
 
@@ -109,6 +110,20 @@ def test_fields_of_a_connection_are_properties_and_the_extra_takes_precedence() 
     token = catalog_of_connection(Connection(conn_id="c", password="t", extra=extra)).properties
     assert token["token"] == "t"
     assert "credential" not in token
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [({"x-team": "hunter2"}, "an object"), (["hunter2"], "an array"), (None, "null")]
+)
+def test_an_extra_with_a_value_that_is_no_property_is_refused_by_its_key(
+    value: Any, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = {"conn_type": "icefield", "extra": {"type": "sql", "uri": "sqlite:///:memory:", "header": value}}
+    monkeypatch.setenv("AIRFLOW_CONN_NESTED", json.dumps(connection))
+    answers, message = IcefieldHook("nested").test_connection()
+    assert not answers
+    assert f"the extra of connection 'nested' has {kind} for 'header'" in message
+    assert "hunter2" not in message
 
 
 def test_a_catalog_that_does_not_answer_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,8 +263,12 @@ with DAG("again", schedule=None):
     assert table.current_snapshot().summary.get("airflow.dag-id") == "again"
 
 
-def test_the_dag_of_the_guide_runs(catalog: ice.Catalog) -> None:
-    dag, *_ = (block.text for block in Page(Path("docs/guide/airflow.md")).blocks if block.argument == "tools")
+def test_the_dag_of_the_guide_runs_with_its_connection(
+    catalog: ice.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dag, shell = (block.text for block in Page(Path("docs/guide/airflow.md")).blocks)
+    connection = shell.split("'")[1].replace("/data", str(tmp_path))
+    monkeypatch.setenv("AIRFLOW_CONN_ICEFIELD_DEFAULT", connection)
     catalog.create_namespace("shop")
     orders = pa.table({"id": [1, 2], "state": ["new", "sent"]})
     catalog.create_table("shop.orders", orders).append(orders)
@@ -258,3 +277,10 @@ def test_the_dag_of_the_guide_runs(catalog: ice.Catalog) -> None:
     sent = catalog.load_table("shop.sent")
     assert sent.scan().to_arrow().to_pylist() == [{"id": 2, "state": "sent"}] * 2
     assert sent.current_snapshot().summary.get("airflow.task-id") == "ship"
+
+
+def test_the_sensor_of_the_readme_is_made() -> None:
+    [block] = (block for block in Page(README).blocks if "icefield_tools.airflow" in block.text)
+    made: dict[str, Any] = {}
+    exec(block.text, made)
+    assert made["wait"].table == "shop.orders"

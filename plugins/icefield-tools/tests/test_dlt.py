@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from dlt.common.destination.exceptions import DestinationTransientException
 from dlt.load.load import Load
 from dlt.pipeline.exceptions import PipelineStepFailed
 from engines import DuckDBEngine
-from fenced import run_page
+from fenced import Page, run_page
 from icefield.errors import NotSupportedByCatalog
 from icefield_tools.dlt import icefield, icefield_adapter
 from icefield_tools.dlt.client import IcefieldClient
@@ -413,20 +414,64 @@ def test_a_destination_is_configured_by_name(tmp_path: Path, monkeypatch: pytest
     assert rows_of(stored, "orders", "id") == [(1,)]
 
 
+@pytest.fixture
+def prod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ice.Catalog:
+    """A catalog that the environment configures by name, for programs in a folder of their own."""
+    monkeypatch.setenv("DLT_DATA_DIR", str(tmp_path))
+    properties = {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/prod.db", "WAREHOUSE": f"file://{tmp_path}/prod"}
+    for name, value in properties.items():
+        monkeypatch.setenv(f"ICEFIELD_CATALOG__PROD__{name}", value)
+    return ice.load_catalog("prod")
+
+
+def test_the_configuration_of_the_guide_is_read(tmp_path: Path, prod: ice.Catalog) -> None:
+    [block] = (block for block in Page(Path("docs/guide/dlt.md")).blocks if block.language == "toml")
+    (tmp_path / ".dlt").mkdir()
+    (tmp_path / ".dlt/config.toml").write_text(block.text)
+    made = 'dlt.pipeline("shop", destination="icefield_tools.dlt.icefield", dataset_name="shop")'
+    program = f'import dlt; {made}.run([{{"id": 1}}], table_name="orders")'
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    assert rows_of(prod, "orders", "id") == [(1,)]
+    assert prod.load_table("shop.orders").metadata.format_version == 3
+
+
+def test_the_pipeline_of_the_readme_runs(prod: ice.Catalog) -> None:
+    readme = Page(Path("plugins/icefield-tools/README.md"))
+    [block] = (block for block in readme.blocks if "icefield_tools.dlt" in block.text)
+    exec(block.text, {})
+    assert rows_of(prod, "orders", "id") == [(1,)]
+
+
+@pytest.mark.parametrize("strategy", ["scd2", "cdc"])
+def test_a_merge_strategy_that_is_not_supported_is_refused_with_those_that_are(tmp_path: Path, strategy: str) -> None:
+    catalog = sql_catalog(tmp_path)
+    made = pipeline(icefield(catalog))
+    made.run([{"id": 1, "n": 1}], table_name="orders", primary_key="id", write_disposition="merge")
+    disposition: Any = {"disposition": "merge", "strategy": strategy}
+    sentences = (
+        f"`{strategy}` merge strategy not supported for table `orders`. "
+        "Available strategies: ['delete-insert', 'upsert', 'insert-only']"
+    )
+    with pytest.raises(PipelineStepFailed, match=re.escape(sentences)):
+        made.run([{"id": 1, "n": 2}], table_name="orders", primary_key="id", write_disposition=disposition)
+    assert rows_of(catalog, "orders", "id", "n") == [(1, 1)]
+
+
 @pytest.mark.parametrize(
-    "disposition",
+    ("strategy", "option", "value"),
     [
-        {"disposition": "merge", "strategy": "scd2"},
-        {"disposition": "merge", "strategy": "delete-insert", "destination_scope": "id > 1"},
+        ("upsert", "source_filter", "id > 1"),
+        ("delete-insert", "destination_scope", "id > 1"),
+        ("upsert", "skip_unchanged_rows", True),
     ],
-    ids=["scd2", "destination-scope"],
 )
-def test_a_merge_that_is_not_supported_is_refused_before_a_table_changes(
-    tmp_path: Path, disposition: dict[str, str]
+def test_an_option_of_merges_is_refused_before_a_table_changes(
+    tmp_path: Path, strategy: str, option: str, value: Any
 ) -> None:
     catalog = sql_catalog(tmp_path)
+    disposition: Any = {"disposition": "merge", "strategy": strategy, option: value}
     rows = dlt.resource([{"id": 1}], name="orders", write_disposition=disposition, primary_key="id")
-    with pytest.raises(PipelineStepFailed, match=r"scd2|destination-scope"):
+    with pytest.raises(PipelineStepFailed, match=f"table 'orders': .* no option '{option}' of merges"):
         pipeline(icefield(catalog)).run(rows)
     assert not catalog.table_exists("shop.orders")
 

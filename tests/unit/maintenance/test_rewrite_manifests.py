@@ -17,7 +17,7 @@ from icefield.errors import CommitFailed, InvalidArgument, NoSuchSnapshot
 from icefield.manifest import EntryStatus, ManifestContent
 from icefield.manifest import schemas as f
 from icefield.metadata import Operation
-from icefield_maintenance.manifests import clustering
+from icefield_maintenance.manifests import clustering, rewrite, runs, sorting
 from pickling_runner import PicklingRunner
 from tables import again, entries, ids, manifests, meddled, new_table, orphans, rows, stored_files
 
@@ -75,7 +75,7 @@ def lived(seed: int, version: int, steps: int = 8, **properties: str) -> Table:
     seed=st.integers(0, 2**20),
     version=st.sampled_from([1, 2, 3]),
     target=st.sampled_from([3500, 5000, 8 << 20]),
-    memory=st.sampled_from([1, clustering.HELD_BYTES]),
+    memory=st.sampled_from([1, sorting.HELD_BYTES]),
     runner=st.sampled_from([None, PicklingRunner(), PicklingRunner(slots=1)]),
 )
 def test_rows_and_entries_stay_the_same(
@@ -85,7 +85,8 @@ def test_rows_and_entries_stay_the_same(
     before, entries_before = ids(table), held(table)
     listed = len(manifests(table))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clustering, "HELD_BYTES", memory)
+        for module in (clustering, runs):
+            patch.setattr(module, "HELD_BYTES", memory)
         planned = table.maintenance.rewrite_manifests(dry_run=True)
         maintenance = table.maintenance if runner is None else table.maintenance.on(runner)
         made = maintenance.rewrite_manifests()
@@ -137,6 +138,44 @@ def test_manifests_are_clustered_and_of_about_the_target_size() -> None:
     ]
     assert bounds == [(kind.encode(), kind.encode()) for kind in "abcdef"]
     assert table.scan("kind = 'b'").to_arrow().num_rows == 4
+
+
+def in_runs(**properties: str) -> Table:
+    """A table whose manifests hold two kinds each, and no kind that another manifest holds; kinds are unsorted."""
+    table = new_table(["kind"], properties={**SEPARATE, **properties})
+    for number, kinds in enumerate(["hg", "dc", "fe", "ba"]):
+        table.append(pa.concat_tables([rows([2 * number + place], kind) for place, kind in enumerate(kinds)]))
+    table.append(rows([99], None))
+    return table
+
+
+@pytest.mark.parametrize("runner", [None, PicklingRunner()], ids=["here", "on executors"])
+@pytest.mark.parametrize("stated", [None, 1, 9])
+def test_manifests_of_other_partitions_are_read_once_and_sorted(
+    runner: WorkRunner | None, stated: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counts of a manifest list only say where a manifest ends: a wrong one loses no entry."""
+    table = in_runs()
+    with table.transaction() as tx:
+        tx.set_properties({"commit.manifest.target-size-bytes": str(manifests(table)[0].manifest_length * 3)})
+    before = held(table)
+    monkeypatch.setattr(rewrite, "cluster", None)  # reads the partitions before
+    if stated is not None:
+        monkeypatch.setattr(runs, "_live_entries", lambda manifest: stated)
+    made = (table.maintenance if runner is None else table.maintenance.on(runner)).rewrite_manifests()
+    assert made.rewritten_manifests == 5
+    assert made.added_manifests == len(manifests(table))
+    assert held(table) == before
+    kinds = [kind for one in manifests(table) for kind in entries(table, one).partition.field(0).to_pylist()]
+    assert kinds == [None, *"abcdefgh"]
+
+
+def test_manifests_of_other_partitions_and_the_target_size_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = in_runs()
+    with table.transaction() as tx:
+        tx.set_properties({"commit.manifest.target-size-bytes": str(manifests(table)[1].manifest_length)})
+    monkeypatch.setattr(rewrite, "cluster", None)
+    assert table.maintenance.rewrite_manifests().snapshot_id is None
 
 
 def test_fields_to_cluster_by_come_first() -> None:

@@ -20,6 +20,19 @@ DROPPED: dict[str, tuple[Callable[[Table], Any], str]] = {
     "an order": (lambda table: table.update_sort_order().asc("id"), "this UpdateSortOrder"),
     "a merge": (lambda table: table.merge({"id": [1]}, "id").when_matched_delete(), "this MergeRows"),
     "a tag": (lambda table: table.manage_snapshots().create_tag(1, "x"), "this ManageSnapshots"),
+    "a cherry-pick": (lambda table: table.update_snapshot().cherry_pick(1), "this CherryPick"),
+    "statistics": (lambda table: table.update_statistics().remove_statistics(1), "this UpdateStatistics"),
+    "a delete of files": (lambda table: table.update_snapshot().delete().delete_file("f"), "this DeleteFiles"),
+    "a delete of matching files": (
+        lambda table: table.update_snapshot().delete().delete_by_filter("id = 1"),
+        "this DeleteFiles",
+    ),
+    "a rewrite": (lambda table: table.update_snapshot().rewrite().delete_file("f"), "this RewriteFiles"),
+    "deletes of rows": (lambda table: table.update_snapshot().row_delta().remove_rows("f"), "this RowDelta"),
+    "an overwrite": (
+        lambda table: table.update_snapshot().overwrite().add_file(*(task.file for task in table.scan().plan_files())),
+        "this OverwriteFiles",
+    ),
 }
 
 
@@ -76,6 +89,9 @@ def left(begun: Any, change: Callable[[Any], Any]) -> None:
 def empty(table: Table) -> None:
     table.transaction()
     for begin in (table.update_schema, table.update_spec, table.update_sort_order, table.manage_snapshots):
+        begin()
+    files = table.update_snapshot()
+    for begin in (files.fast_append, files.delete, files.overwrite, files.row_delta, files.rewrite):
         begin()
     with pytest.raises(InvalidArgument):
         table.update_schema().add_column("a.b", "int")

@@ -57,7 +57,6 @@ def test_an_encrypted_table_is_loaded_and_what_is_plain_in_it_read(encrypted, ma
 WRITES = {
     "append": lambda t, f: t.append(rows([4])),
     "table statistics": lambda t, f: t.maintenance.compute_table_stats(),
-    "partition statistics": lambda t, f: t.maintenance.compute_partition_stats(),
     "stage": lambda t, f: t.append(rows([4]), branch=None),
     "overwrite": lambda t, f: t.overwrite(rows([4])),
     "delete of whole files": lambda t, f: t.delete(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from tables import ids, meddled, new_table, rows
@@ -106,6 +107,19 @@ def test_a_ref_can_be_made_current(table):
     table.manage_snapshots().set_current_snapshot(ref_name="v1").commit()
     assert ids(table) == [1]
     assert table.refs()["main"].is_branch
+
+
+def test_ids_of_a_data_frame_name_snapshots(table):
+    first, second, _ = map(np.int64, snapshot_ids(table))
+    with table.manage_snapshots() as manage:
+        manage.create_branch(first, "dev").create_tag(first, "v1").create_tag(first, "v2")
+        manage.replace_tag("v2", second).rollback_to_snapshot(second).set_current_snapshot(first)
+    assert {name: ref.snapshot_id for name, ref in table.refs().items()} == {
+        "main": first,
+        "dev": first,
+        "v1": first,
+        "v2": second,
+    }
 
 
 @pytest.mark.spec("REF-10")

@@ -143,6 +143,13 @@ class CommitStrategy(ABC):
     def load(self) -> Pointer | Current | None:
         """The current version: a pointer to its metadata file, or a ``Current``; None when there is no table."""
 
+    def load_base(self, known: Pointer) -> Pointer | Current | None:
+        """The base for an append: the current version, or ``known`` if that is probably current. By default ``load``.
+
+        For strategies that learn this by fewer requests than ``load`` takes. ``commit`` decides for certain.
+        """
+        return self.load()
+
     @abstractmethod
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         """Replace ``base`` by the proposal; ``base=None`` creates the table, if there is none.

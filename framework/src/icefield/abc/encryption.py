@@ -32,7 +32,7 @@ class TableEncryption(ABC):
     """Encrypts the files of tables. Threads share it; it stays in its process.
 
     Files need no key service: their key metadata holds their keys, and is stored in encrypted files above them.
-    ``key_service`` makes the service of the catalog; only the keys of manifest lists need it.
+    ``key_service`` makes the service of the catalog; only the keys of files that table metadata names need it.
     """
 
     contract: ClassVar[int] = 1
@@ -70,15 +70,17 @@ class TableEncryption(ABC):
         """A stream that encrypts into ``sink``; ``tell`` counts plain bytes."""
 
     @abstractmethod
-    def list_key(self, metadata: TableMetadata, key_id: str) -> FileKey:
-        """The key of a manifest list, by the ``key-id`` of its snapshot.
+    def stored_key(self, metadata: TableMetadata, key_id: str) -> FileKey:
+        """The key of a file that the metadata names, by the id of its encryption key.
 
-        Raises ``DecryptionFailed`` for a key that is missing or damaged, and as ``KeyService.unwrap`` does.
+        The id for a manifest list is the ``key-id`` of its snapshot, for a file of statistics its location. Raises
+        ``DecryptionFailed`` for a key that is missing or damaged, and as ``KeyService.unwrap`` does.
         """
 
     @abstractmethod
-    def wrap_list_key(self, metadata: TableMetadata, key: FileKey) -> tuple[EncryptedKey, ...]:
-        """The keys to add to a table for a new manifest list; the last one is the list's own.
+    def store_key(self, metadata: TableMetadata, key: FileKey, key_id: str | None = None) -> tuple[EncryptedKey, ...]:
+        """The keys to add to a table for a new file that its metadata names; the last one is the file's own.
 
-        Before it comes a new key-encryption key, if the table has none that may still be used.
+        ``key_id`` is the id of the file's key; by default it gets a new one. Before it comes a new key-encryption key,
+        if the table has none that may still be used.
         """

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from icefield import scan as scans
 from icefield.abc import ScanService
 from icefield.expressions import AlwaysTrue, Filter
 from icefield.metadata import TableMetadata
 from icefield.metadata.timestamps import Timestamp
-from icefield.scan import IncrementalAppendScan, IncrementalChangelogScan, SnapshotRange, TableScan
 from icefield.storage import FileIO
+
+if TYPE_CHECKING:
+    from icefield.scan import IncrementalAppendScan, IncrementalChangelogScan, TableScan
 
 _NO_STRINGS: Mapping[str, str] = {}
 
@@ -61,7 +64,7 @@ class ReadableTable(ABC):
         string in ISO form.
         """
         shared = self._shared(row_filter, selected_fields, case_sensitive, limit)
-        scan = TableScan(**shared, snapshot_id=snapshot_id, ref=ref, options=options, service=self.planner)
+        scan = scans.TableScan(**shared, snapshot_id=snapshot_id, ref=ref, options=options, service=self.planner)
         return scan if as_of is None else scan.as_of(as_of)
 
     def incremental_append_scan(
@@ -85,11 +88,11 @@ class ReadableTable(ABC):
         by default), unless a start or an end is given. A start time is exclusive, an end time is inclusive.
         """
         ids = from_snapshot_id_exclusive, from_snapshot_id_inclusive, to_snapshot_id_inclusive
-        return IncrementalAppendScan(
+        return scans.IncrementalAppendScan(
             **self._shared(row_filter, selected_fields, case_sensitive, limit),
             options=options,
             service=self.planner,
-            range=SnapshotRange(*ids, from_timestamp, to_timestamp, ref),
+            range=scans.SnapshotRange(*ids, from_timestamp, to_timestamp, ref),
         )
 
     def incremental_changelog_scan(
@@ -116,9 +119,9 @@ class ReadableTable(ABC):
         ``incremental_append_scan`` for the range and ``IncrementalChangelogScan`` for the options.
         """
         ids = from_snapshot_id_exclusive, from_snapshot_id_inclusive, to_snapshot_id_inclusive
-        return IncrementalChangelogScan(
+        return scans.IncrementalChangelogScan(
             **self._shared(row_filter, selected_fields, case_sensitive, limit),
-            range=SnapshotRange(*ids, from_timestamp, to_timestamp, ref),
+            range=scans.SnapshotRange(*ids, from_timestamp, to_timestamp, ref),
             net_changes=net_changes,
             compute_updates=compute_updates,
             identifier_columns=identifier_columns,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from icefield.abc import CommitStrategy, Committed, Current, FileAccess, Pointer, Proposal, ScanService
 from icefield.errors import FileMissing, InvalidMetadata, NotSupportedByCatalog
+from icefield.manifest.cache import FILES, cache_scope
 from icefield.metadata import TableMetadata, decode_metadata, with_metadata_log
 from icefield.storage import FileIO
 
@@ -88,22 +89,34 @@ class TableHandle:
         return with_metadata_log(metadata, replaced, base.metadata.last_updated_ms)
 
 
-def current_of(strategy: CommitStrategy) -> Current | None:
-    """The result of the strategy's ``load``, as a ``Current``."""
-    found = strategy.load()
+def current_of(strategy: CommitStrategy, known: Pointer | None = None) -> Current | None:
+    """The result of the strategy's ``load``, or of ``load_base`` for a known version, as a ``Current``."""
+    found = strategy.load() if known is None else strategy.load_base(known)
     return Current(found) if isinstance(found, Pointer) else found
 
 
-def load_table(handle: TableHandle, known: TableState | None = None, *, read_again: bool = False) -> TableState | None:
+def _read(io: FileIO, strategy: CommitStrategy, pointer: Pointer) -> bytes:
+    """The bytes of a metadata file: fetched once, if its location and stamp never come to name another file."""
+    scope = cache_scope(io) if pointer.stamp is not None or not strategy.reuses_locations else None
+    if scope is None:
+        return io.read_metadata(pointer.location)
+    key = scope, io.resolve(pointer.location), pointer.stamp
+    return FILES.get_or_make(key, lambda: io.read_metadata(pointer.location))
+
+
+def load_table(
+    handle: TableHandle, known: TableState | None = None, *, read_again: bool = False, as_base: bool = False
+) -> TableState | None:
     """The current version of a table, or None when there is no table.
 
     The metadata file is read only if the pointer has moved on from ``known``. With ``read_again`` it is read unless it
-    is certainly the same file: a table that was dropped and created again may reuse the location. Raises
+    is certainly the same file: a table that was dropped and created again may reuse the location. With ``as_base`` the
+    result may be ``known`` although it is no longer current: see ``CommitStrategy.load_base``. Raises
     ``InvalidMetadata`` when the table under that name is another one than ``known`` (its uuid differs).
     """
     strategy = handle.writable()
     for tries_left in reversed(range(_LOAD_TRIES)):
-        current = current_of(strategy)
+        current = current_of(strategy, known.pointer if known is not None and as_base else None)
         if current is None:
             return None
         pointer, metadata = current.pointer, current.metadata
@@ -115,7 +128,7 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
         if metadata is None:
             io = handle.io.for_table(None, current.properties, current.access)
             try:
-                metadata = decode_metadata(io.read_metadata(pointer.location), pointer.location)
+                metadata = decode_metadata(_read(io, strategy, pointer), pointer.location)
             except FileMissing:
                 if not tries_left:
                     raise

@@ -31,6 +31,7 @@ from icefield.scan.deletes.positions import read_vector as read_vector
 from icefield.scan.deletes.positions import stored_position_deletes as stored_position_deletes
 from icefield.scan.deletes.store import DeleteStore as DeleteStore
 from icefield.scan.deletes.targets import DELETE_STATISTICS as DELETE_STATISTICS
+from icefield.scan.partitions.stats_file import open_statistics as open_statistics
 from icefield.scan.partitions.stats_file import read_stats as read_stats
 from icefield.scan.partitions.stats_file import stats_schema as stats_schema
 from icefield.scan.partitions.stats_file import united_partition as united_partition

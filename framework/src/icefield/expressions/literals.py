@@ -28,6 +28,7 @@ MAX_DIGITS: Final = 1000
 
 _MAX_BITS: Final = (10**MAX_DIGITS).bit_length()
 
+_NULLS: Final = frozenset({"NAType", "NaTType"})  # of pandas
 KEYWORDS: Final = frozenset({"and", "or", "not", "is", "in", "like", "between", "null", "nan", "true", "false"})
 WORD: Final = r"[^\W\d][\w$]*"
 """An identifier that needs no quotes."""
@@ -40,6 +41,8 @@ def literal(value: Any) -> Literal:
 
     Raises ``InvalidExpression`` for null and NaN (each has its own predicate) and for values that no column can hold.
     """
+    if value is None or type(value).__name__ in _NULLS:
+        raise InvalidExpression("null equals nothing: use 'is null' or 'is not null'")
     if isinstance(value, bool | str | bytes | int | float | Decimal):
         return _checked(value)
     if isinstance(value, dt.date | dt.time):
@@ -54,8 +57,6 @@ def literal(value: Any) -> Literal:
         return literal(value.item())
     if isinstance(value, pa.Scalar):
         return literal(value.as_py())
-    if value is None:
-        raise InvalidExpression("null equals nothing: use 'is null' or 'is not null'")
     raise InvalidExpression(f"a {type(value).__name__} cannot be compared with a column")
 
 

@@ -35,6 +35,7 @@ from icefield.manifest.schemas import FILE_PATH as FILE_PATH
 from icefield.manifest.schemas import FILE_SEQUENCE_NUMBER as FILE_SEQUENCE_NUMBER
 from icefield.manifest.schemas import FILE_SIZE as FILE_SIZE
 from icefield.manifest.schemas import FIRST_ROW_ID as FIRST_ROW_ID
+from icefield.manifest.schemas import KEY_METADATA as KEY_METADATA
 from icefield.manifest.schemas import LOWER_BOUNDS as LOWER_BOUNDS
 from icefield.manifest.schemas import NAN_VALUE_COUNTS as NAN_VALUE_COUNTS
 from icefield.manifest.schemas import NULL_VALUE_COUNTS as NULL_VALUE_COUNTS

@@ -3,7 +3,7 @@
 Manifests and manifest lists are written once under a unique name, so a decoded value stays right. The cache counts the
 bytes of its Arrow buffers. The stored bytes of manifests are kept as well: a change that removes files from a manifest
 reads some columns to find them, and then all columns to rewrite it. The file is fetched once for both. A manifest that
-this process wrote is not fetched at all.
+this process wrote is not fetched at all. The stored bytes of metadata files are here for tables that are loaded again.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class FetchedManifest:
 
 
 FILES: Final[LruCache[Hashable, bytes]] = decoded_cache(FILES_MAX_BYTES, len)
-"""The manifests that this process fetched or wrote last."""
+"""The stored bytes of the manifests and metadata files that this process fetched or wrote last."""
 
 
 def file_key(io: FileIO, scope: str | None, location: str, size: int) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, 
 from icefield.manifest.manifest_file import ManifestFile
 from icefield.manifest.statistics import map_column, map_columns, map_dicts
 from icefield.types import IcebergType
+from icefield.types.arrow.pieces import array_of, joined, numbers_of
 
 _CONTENTS: Final = tuple(DataFileContent)
 _NO_STATISTICS: Final[Mapping[int, Any]] = {}
@@ -78,7 +79,7 @@ class ManifestEntries:
         if found is not None:
             return found
         if number == f.CONTENT:
-            return pa.array(np.zeros(self.num_rows, np.int32))
+            return array_of(np.zeros(self.num_rows, np.int32))
         if number == f.PARTITION:
             return self.partition
         return pa.nulls(self.num_rows, COLUMN_TYPES.get(number) or MAP_TYPES[number])
@@ -111,9 +112,26 @@ class ManifestEntries:
             self.statistics[key] = None if encoded is None else decode(iceberg_type, encoded)
         return self.statistics[key]
 
+    def gather_bounds(
+        self,
+        kind: int,
+        types: Mapping[int, IcebergType],
+        decode: Callable[[IcebergType, pa.Array], pa.Array],
+    ) -> None:
+        """Decode the bounds of several fields, one call a type, for later use by ``bound``."""
+        by_type: dict[IcebergType, list[tuple[int, pa.Array]]] = {}
+        for field_id, iceberg_type in types.items():
+            encoded = self.statistic(kind, field_id)
+            if encoded is not None and (kind, field_id, iceberg_type) not in self.statistics:
+                by_type.setdefault(iceberg_type, []).append((field_id, encoded))
+        for iceberg_type, columns in by_type.items():
+            together = decode(iceberg_type, pa.concat_arrays([encoded for _, encoded in columns]))
+            for place, (field_id, _) in enumerate(columns):
+                self.statistics[(kind, field_id, iceberg_type)] = together.slice(place * len(self), len(self))
+
     def status(self) -> np.ndarray[Any, Any]:
         """The status of each entry."""
-        return np.asarray(self.columns[f.STATUS])
+        return numbers_of(self.columns[f.STATUS])
 
     def live(self) -> np.ndarray[Any, Any] | None:
         """Which entries are not DELETED; None when all are live."""
@@ -128,7 +146,7 @@ class ManifestEntries:
 
     def take(self, indices: np.ndarray[Any, Any]) -> ManifestEntries:
         """The entries at these positions, in this order."""
-        chosen = pa.array(indices)
+        chosen = array_of(indices)
         return ManifestEntries(
             self.manifest,
             len(indices),
@@ -136,6 +154,12 @@ class ManifestEntries:
             {key: None if array is None else array.take(chosen) for key, array in list(self.statistics.items())},
             self.read,
         )
+
+    def slice(self, start: int, count: int | None = None) -> ManifestEntries:
+        """The entries from ``start`` on, at most ``count``, without a copy; single statistics are left out."""
+        columns = {number: array.slice(start, count) for number, array in self.columns.items()}
+        rest = max(0, self.num_rows - start)
+        return ManifestEntries(self.manifest, rest if count is None else min(rest, count), columns, None, self.read)
 
     def select(self, numbers: frozenset[int]) -> ManifestEntries:
         """The entries with these columns only, and without single statistics."""
@@ -187,7 +211,7 @@ def _joined(arrays: Sequence[pa.Array], count: int) -> pa.Array:
     kind = arrays[0].type
     if pa.types.is_struct(kind) and kind.num_fields == 0:
         return struct_array([], [], count)
-    return pa.concat_arrays(arrays)
+    return joined(arrays)
 
 
 def values_of(array: pa.Array) -> list[Any]:
@@ -209,5 +233,5 @@ def _listed(column: pa.Array) -> list[Any]:
     if column.null_count == len(column):
         return [None] * len(column)
     if column.null_count == 0 and pa.types.is_integer(column.type):
-        return list(column.to_numpy().tolist())
+        return list(numbers_of(column).tolist())
     return list(column.to_pylist())

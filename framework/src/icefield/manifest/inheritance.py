@@ -17,6 +17,7 @@ from icefield.errors import InvalidMetadata
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import EntryStatus
 from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
+from icefield.types.arrow.pieces import array_of, numbers_of
 
 _TOO_MANY = 2.0**63
 _SEQUENCES = (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER)
@@ -29,7 +30,7 @@ def inherit(
 
     Raises ``InvalidMetadata`` for an EXISTING entry without sequence numbers.
     """
-    status = np.asarray(columns[f.STATUS])
+    status = numbers_of(columns[f.STATUS])
     if f.SNAPSHOT_ID in wanted:
         stored = columns.get(f.SNAPSHOT_ID)
         if stored is None or stored.null_count:
@@ -45,9 +46,8 @@ def inherit(
 
 
 def _filled(stored: pa.Array | None, value: int, num_rows: int) -> pa.Array:
-    if stored is None:
-        return pa.array(np.full(num_rows, value, np.int64))
-    return pc.fill_null(stored, value)
+    filled = array_of(np.full(num_rows, value, np.int64))
+    return filled if stored is None else pc.coalesce(stored, filled)
 
 
 def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: ManifestFile, num_rows: int) -> pa.Array:
@@ -58,7 +58,7 @@ def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: M
         return _filled(None, manifest.sequence_number, num_rows)
     if manifest.sequence_number == 0:
         return _filled(stored, 0, num_rows)
-    missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
+    missing = np.ones(num_rows, bool) if stored is None else numbers_of(stored.is_null())
     if (missing & (status == EntryStatus.EXISTING)).any():
         raise InvalidMetadata(
             f"manifest {manifest.manifest_path} has an EXISTING entry without a sequence number, "
@@ -70,16 +70,16 @@ def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: M
     inheriting = missing & (status == EntryStatus.ADDED)
     if stored is None:
         stored = pa.nulls(num_rows, pa.int64())
-    return pc.if_else(pa.array(inheriting), pa.scalar(manifest.sequence_number, pa.int64()), stored)
+    return pc.if_else(array_of(inheriting), _filled(None, manifest.sequence_number, num_rows), stored)
 
 
 def _row_ids(
     columns: dict[int, pa.Array], status: np.ndarray[Any, Any], first: int, num_rows: int, location: str
 ) -> pa.Array:
     stored = columns.get(f.FIRST_ROW_ID)
-    missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
+    missing = np.ones(num_rows, bool) if stored is None else numbers_of(stored.is_null())
     inheriting = missing & (status != EntryStatus.DELETED)
-    counts = np.where(inheriting, np.asarray(columns[f.RECORD_COUNT]), 0)
+    counts = np.where(inheriting, numbers_of(columns[f.RECORD_COUNT]), 0)
     # A file of unknown row count, and all files after it, get no row ids: the ids might belong to other rows.
     inheriting &= np.cumsum(counts < 0) == 0
     counts = np.maximum(counts, 0)
@@ -87,7 +87,7 @@ def _row_ids(
         raise InvalidMetadata(
             f"manifest {location} counts more rows than there are row ids after {first}", location=location
         )
-    ids = pa.array(first + np.cumsum(counts) - counts)
+    ids = array_of(first + np.cumsum(counts) - counts)
     if inheriting.all():
         return ids
-    return pc.if_else(pa.array(inheriting), ids, pa.nulls(num_rows, pa.int64()) if stored is None else stored)
+    return pc.if_else(array_of(inheriting), ids, pa.nulls(num_rows, pa.int64()) if stored is None else stored)

@@ -24,7 +24,7 @@ from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
 from icefield.toolkit import BytesInput
 from icefield.toolkit.input_files import read_bounded
-from icefield.types.arrow.pieces import one_array
+from icefield.types.arrow.pieces import array_of, numbers_of, one_array
 
 PATH, LENGTH, SPEC_ID, CONTENT, SEQUENCE, MIN_SEQUENCE, ADDED_SNAPSHOT = 500, 501, 502, 517, 515, 516, 503
 ADDED_FILES, EXISTING_FILES, DELETED_FILES = 504, 505, 506
@@ -117,22 +117,22 @@ class ManifestList:
         """The manifests at these positions as objects; without ``summaries`` their partitions are None."""
         if self._manifests is not None:
             return [self._manifests[i] for i in indices.tolist()]
-        return _objects(self.columns, pa.array(indices), summaries)
+        return _objects(self.columns, array_of(indices), summaries)
 
     def integers(self, number: int) -> np.ndarray[Any, Any]:
         """An integer column that is never null, as numpy."""
-        return np.asarray(self.columns[number])
+        return numbers_of(self.columns[number])
 
     def may_have_live_files(self) -> np.ndarray[Any, Any]:
         """Which manifests may hold live files: all except those with known counts of no added and no existing files."""
-        added, existing = self.columns[ADDED_FILES], self.columns[EXISTING_FILES]
-        # An unknown count is null, which never equals 0.
-        return ~np.asarray(pc.fill_null(pc.and_(pc.equal(added, 0), pc.equal(existing, 0)), False))
+        added, existing, _ = self.file_counts()
+        live: np.ndarray[Any, Any] = (added != 0) | (existing != 0)
+        return live
 
     def file_counts(self) -> np.ndarray[Any, Any]:
         """The numbers of added, existing and deleted files of each manifest, in three rows; -1 if unknown."""
         columns = (self.columns[number] for number in (ADDED_FILES, EXISTING_FILES, DELETED_FILES))
-        return np.stack([np.asarray(pc.fill_null(column, -1)) for column in columns])
+        return np.stack([numbers_of(pc.fill_null(each, -1) if each.null_count else each) for each in columns])
 
     def summary_column(self, position: int, kind: int, indices: np.ndarray[Any, Any]) -> pa.Array:
         """One part (``CONTAINS_NULL``, ``LOWER``, ...) of the summaries of one partition field.
@@ -177,9 +177,10 @@ def read_manifest_list(
         return _inline_manifests(io, snapshot)
     scope = cache_scope(io)
     place = (scope, io.resolve(location))
+    # Also for a cached list: after the life of an unwrapped key, its service decides again.
+    key = None if snapshot.key_id is None else io.encryption.stored_key(metadata, snapshot.key_id)
     found = MANIFEST_LISTS.get(place) if scope is not None else None
     if found is None:
-        key = None if snapshot.key_id is None else io.encryption.list_key(metadata, snapshot.key_id)
         with io.open_input(location) as source:
             plain = source if key is None else io.encryption.decrypting(source, key, location)
             raw = read_bounded(plain, location, MAX_MANIFEST_BYTES)
@@ -245,12 +246,12 @@ def _completed(found: dict[int, pa.Array], num_rows: int, location: str) -> dict
             column = pa.nulls(num_rows, kind)
         column = conform(column, kind, rule.name, location)
         check_locations(column, rule.name, location)
-        if rule.read_default is not None:
+        if rule.read_default is not None and column.null_count:
             column = pc.fill_null(column, rule.read_default)
         elif rule.reader_rule == "default-or-error" and column.null_count:
             raise InvalidMetadata(f"manifest list {location} has a manifest without {rule.name}", location=location)
         columns[number] = column
-    contents = np.asarray(columns[CONTENT])
+    contents = numbers_of(columns[CONTENT])
     if len(contents) and not (contents.min() >= 0 and contents.max() <= 1):
         raise InvalidMetadata(f"manifest list {location} has a manifest whose content is not 0 or 1", location=location)
     summaries = found.get(PARTITIONS)

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -47,6 +46,7 @@ from icefield.manifest.statistics import StatisticsRequest, as_map, map_column
 from icefield.storage import FileIO
 from icefield.toolkit import BytesInput
 from icefield.types import StructType
+from icefield.types.arrow.pieces import numbers_of
 from icefield.types.arrow.types import to_arrow_type
 
 _NO_STATISTICS: Final[StatisticsRequest] = {}
@@ -401,7 +401,7 @@ def _validate(columns: dict[int, pa.Array], wanted: frozenset[int], manifest: Ma
 
 
 def _check_range(columns: dict[int, pa.Array], number: int, low: int, high: int, location: str) -> None:
-    values = np.asarray(columns[number])
+    values = numbers_of(columns[number])
     if len(values) and not (low <= values.min() and values.max() <= high):
         raise InvalidMetadata(
             f"manifest {location} has an entry whose {NAMES[number]} is not in {low}..{high}", location=location

@@ -8,6 +8,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from icefield.abc import OperationProgress
 from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument
 from icefield.metadata.snapshots import Snapshot
@@ -101,6 +102,7 @@ class IncrementalChangelogScan(BaseScan):
         batches = read_changes(self.plan_files(), self.changelog_context)
         if self.limit is not None:
             batches = limited(batches, self.limit)
+        batches = self.io.listeners.counting(batches, OperationProgress(self.identifier, "scan", "rows", 0, None))
         return pa.RecordBatchReader.from_batches(schema_to_arrow(self.projection), batches)
 
     def count(self) -> int:

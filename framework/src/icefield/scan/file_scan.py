@@ -30,6 +30,7 @@ from icefield.scan.reading import read_tasks
 from icefield.scan.served import ServedScan
 from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema, schema_to_arrow
+from icefield.types.arrow.pieces import numbers_of
 from icefield.types.arrow.types import with_dictionaries
 from icefield.types.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 
@@ -228,7 +229,7 @@ def _counted(files: PlannedFiles) -> tuple[int, Iterator[FileScanTask]]:
     if files.proven is not None:
         whole |= files.proven
     # A count of 0 or less is not trusted: read the file, since a wrong count would hide its rows.
-    counts = np.asarray(files.entries.column(f.RECORD_COUNT))
+    counts = numbers_of(files.entries.column(f.RECORD_COUNT))
     whole &= counts > 0
     deleted = np.zeros(len(counts), np.int64)
     if files.deletes is not None:

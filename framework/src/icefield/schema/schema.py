@@ -37,7 +37,16 @@ class Schema:
     columns are allowed under their own names) and for wrong identifier fields.
     """
 
-    __slots__ = ("_field_ids", "_fields_by_id", "_identifier_field_ids", "_names", "_parents", "_schema_id", "_struct")
+    __slots__ = (
+        "_arrow",
+        "_field_ids",
+        "_fields_by_id",
+        "_identifier_field_ids",
+        "_names",
+        "_parents",
+        "_schema_id",
+        "_struct",
+    )
 
     _struct: StructType
     _schema_id: int
@@ -46,6 +55,7 @@ class Schema:
     _parents: dict[int, int]
     _names: FieldNames | None
     _field_ids: frozenset[int] | None
+    _arrow: pa.Schema | None
 
     def __init__(self, *fields: NestedField, schema_id: int = 0, identifier_field_ids: Iterable[int] = ()) -> None:
         set_ = object.__setattr__
@@ -56,6 +66,7 @@ class Schema:
         set_(self, "_parents", {})
         set_(self, "_names", None)
         set_(self, "_field_ids", None)
+        set_(self, "_arrow", None)
         for field in fields:
             self._enter(field, None)
         for id_ in self._identifier_field_ids:
@@ -261,7 +272,9 @@ class Schema:
 
     def to_arrow(self) -> pa.Schema:
         """The Arrow schema of its rows in memory, with the ids of fields as metadata."""
-        return pa.schema(to_arrow_field(field) for field in self.fields)
+        if self._arrow is None:
+            object.__setattr__(self, "_arrow", pa.schema(map(to_arrow_field, self.fields)))
+        return self._arrow
 
     def __arrow_c_schema__(self) -> Any:
         """The Arrow schema for another library, by Arrow's C data interface."""

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import Final
 
+from icefield import toolkit
 from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal
 from icefield.errors import AccessDenied, CommitStateUnknown, IcefieldError, LocationInUse
 from icefield.metadata import TableMetadata, ViewMetadata, decode_metadata, encode_metadata
@@ -23,7 +24,6 @@ from icefield.metadata.file_names import (
 )
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
-from icefield.toolkit.retries import Backoff
 from icefield.toolkit.table_folders import (
     folders_to_note,
     is_registered_twice,
@@ -35,7 +35,6 @@ from icefield.toolkit.table_folders import (
 _log = logging.getLogger(__name__)
 
 _CREATE_TRIES: Final = 6
-_CREATE_AGAIN: Final = Backoff(0.01, 0.2)
 _RIVALS_MS: Final = 10_000
 """The age up to which the first metadata file of a table may belong to a creation that is still running."""
 
@@ -83,7 +82,7 @@ class MetastoreStrategy(CommitStrategy):
         if base is not None:
             return staged
         # The file is written before the search for others: so at least one of two concurrent creators sees the other.
-        for wait in _CREATE_AGAIN.waits(_CREATE_TRIES):
+        for wait in toolkit.Backoff(0.01, 0.2).waits(_CREATE_TRIES):  # imported when it is used, with asyncio
             try:
                 rival = self.__has_rival(proposal.metadata.location, staged.location)
             except BaseException:

@@ -135,6 +135,10 @@ class VersionedStrategy(CommitStrategy):
         top = self.top()
         return None if top is None or top.is_tombstone else top.pointer
 
+    def load_base(self, known: Pointer) -> Pointer | None:
+        # Each commit ends with the hint, and purging begins with it. An old hint leads to a conflict, and then to load.
+        return known if self.hint() == pointer_version(known) else self.load()
+
     def top(self) -> Top | None:
         """The highest version, which may be a tombstone."""
         version = self.hint()
@@ -165,7 +169,7 @@ class VersionedStrategy(CommitStrategy):
             seen = self.confirmed(base, metadata)
             if seen is None:
                 return Conflict(self.load())
-        if self.__is_compressed(version):
+        if self.__is_compressed(version, base):
             return Conflict(self.load())
         published = self.publish(self.__plain(version), encode_metadata(metadata))
         if not published:
@@ -192,7 +196,7 @@ class VersionedStrategy(CommitStrategy):
             except InvalidMetadata:  # a table that cannot be read can be dropped
                 uuid = None
             tombstone = msgspec.json.encode(_Tombstone(writer=uuid4().hex, table_uuid=uuid))
-            if not self.__is_compressed(version) and self.publish(target, tombstone):
+            if not self.__is_compressed(version, current) and self.publish(target, tombstone):
                 self.__write_hint(version)
                 return
         raise CommitFailed(
@@ -223,9 +227,12 @@ class VersionedStrategy(CommitStrategy):
         doomed = sorted((version, location) for version, location in self.listed() if version <= last)
         self.forget([location for _, location in doomed])
 
-    def __is_compressed(self, version: int) -> bool:
+    def __is_compressed(self, version: int, base: Pointer | None) -> bool:
         """Whether another engine has published that version as a compressed file."""
-        return _first(self.file_system.stat_many(self.__compressed(version))) is not None
+        names = self.__compressed(version)
+        if base is not None and base.location not in self.__compressed(version - 1)[1:]:
+            del names[1:]  # engines that write the old form of the name have written the base in it
+        return _first(self.file_system.stat_many(names)) is not None
 
     def __refuse_unsafe(self, metadata: TableMetadata) -> None:
         properties = metadata.properties

@@ -164,9 +164,13 @@ def _computed(frame: Any) -> pa.RecordBatchReader:
 
 def _streamed(df: Any) -> pa.RecordBatchReader:
     """The Arrow stream of a frame, without the columns that pandas makes of an index without a name."""
+    kinds = getattr(df, "schema", None)
+    for name, kind in kinds.items() if isinstance(kinds, Mapping) else ():
+        if str(kind) == "Object":  # Polars hands over the addresses of Python objects, as bytes
+            raise InvalidArgument(f"column '{name}' cannot be written: it holds Python objects; cast it", column=name)
     try:
         reader = pa.RecordBatchReader.from_stream(df)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:  # pandas raises them, too
         if "non-struct type" in str(error):
             why = f"rows are columns with names, and the Arrow stream of {type(df).__name__} holds none: {error}"
         else:
@@ -185,7 +189,7 @@ def _table(columns: Mapping[Any, Any]) -> pa.Table:
     """A table of columns by name, each an Arrow array or Python values."""
     arrays = {}
     for name, values in columns.items():
-        if not isinstance(name, str) or isinstance(values, str | bytes):
+        if not isinstance(name, str) or isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidArgument(f"rows in a dict are lists of values by names of columns; see {name!r:.80}")
         try:
             arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)

@@ -28,6 +28,7 @@ from icefield.storage import FileIO
 from icefield.storage.neighbours import check_move
 from icefield.transaction.action import Action, ActionContext, warn_of_lost
 from icefield.transaction.branches.manage_snapshots import ManageSnapshots
+from icefield.transaction.files.append import AppendFiles
 from icefield.transaction.head.branch_head import checked_branch, head_of
 from icefield.transaction.metadata_changes.update_properties import UpdateLocation, UpdateProperties
 from icefield.transaction.row_changes import RowChanges
@@ -167,7 +168,9 @@ class Transaction(RowChanges, Extensible, Generic[R]):
             if self._state is not None and not self._actions:
                 return self._finish(self._state)
             # Data was written since the table was loaded: load the other writers' commits before the first attempt.
-            result = commit_table(self._handle, self._current(), self.proposal, written=written)
+            # An append always has something to publish, and so meets the commits that an old hint does not show.
+            base = self._current(as_base=all(isinstance(action, AppendFiles) for action in self._actions))
+            result = commit_table(self._handle, base, self.proposal, written=written)
         except BaseException:  # an interrupt is one
             discard_unexposed(self._handle, written)
             raise
@@ -203,10 +206,10 @@ class Transaction(RowChanges, Extensible, Generic[R]):
             discard_unexposed(self._handle, self._context.written)
             raise
 
-    def _current(self) -> TableState | None:
+    def _current(self, *, as_base: bool = False) -> TableState | None:
         if self._state is None:
             return None
-        current = load_table(self._handle, self._state)
+        current = load_table(self._handle, self._state, as_base=as_base)
         if current is None:
             raise NoSuchTable(f"table '{self._handle.full_name}' was dropped", table=self._handle.name)
         return current

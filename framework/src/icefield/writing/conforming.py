@@ -167,14 +167,13 @@ def _refused(path: Path, why: str, **data: Any) -> InvalidArgument:
 
 
 def _holds(kind: iceberg.IcebergType, wanted: tuple[type[iceberg.IcebergType], ...]) -> bool:
-    if isinstance(kind, wanted):
-        return True
-    return any(_holds(child.field_type, wanted) for child in _children(kind))
+    below = _children(kind) if kind.is_nested else ()
+    return isinstance(kind, wanted) or any(_holds(child.field_type, wanted) for child in below)
 
 
 def has_required(kind: iceberg.IcebergType) -> bool:
     """Whether a type has a required field, at any depth."""
-    return any(child.required or has_required(child.field_type) for child in _children(kind))
+    return kind.is_nested and any(child.required or has_required(child.field_type) for child in _children(kind))
 
 
 def _children(kind: iceberg.IcebergType) -> tuple[iceberg.NestedField, ...]:

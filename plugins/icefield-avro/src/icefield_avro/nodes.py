@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -91,6 +92,7 @@ def bare(node: Node) -> Node:
     return node.inner if isinstance(node, Optional) else node
 
 
+@lru_cache(maxsize=1024)
 def minimum_size(node: Node) -> int:
     """The fewest bytes that a value takes."""
     match node:

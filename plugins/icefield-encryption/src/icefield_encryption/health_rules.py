@@ -9,7 +9,7 @@ from icefield_maintenance.doctor import Ledger, Result, Rule, RuleGroup, Subject
 
 from icefield_encryption import key_metadata
 from icefield_encryption.standard import is_key_encryption_key
-from icefield_encryption.table_keys import needs_rotation
+from icefield_encryption.table_keys import needs_rotation, plain_statistics
 
 _SPEC: Final = "Encryption"
 KEYS: Final = Rule(
@@ -29,7 +29,7 @@ KEY_METADATA: Final = Rule(
 PLAIN_FILES: Final = Rule(
     "plain-files",
     _SPEC,
-    "run `icefield encryption rewrite`, which encrypts them",
+    "run `icefield encryption rewrite`, which encrypts them, and compute statistics anew",
     Result.WARNING,
     no_repair="the files must be written anew",
 )
@@ -58,6 +58,8 @@ def examine(subject: Subject, ledger: Ledger) -> None:
             ledger.breach(KEYS, subject.metadata_location, found)
     if needs_rotation(metadata):
         ledger.breach(ROTATION, subject.metadata_location, "every key-encryption key is older than two years")
+    for location in plain_statistics(metadata):
+        ledger.breach(PLAIN_FILES, location, "the file of statistics is plain")
     seen: set[str] = set()
     for head in subject.heads():
         if head.key_id is None and head.manifest_list is not None:

@@ -1,8 +1,9 @@
 """The standard encryption of tables: keys of manifest lists below key-encryption keys below a master key.
 
 A table's metadata holds its encryption keys. A key-encryption key is wrapped by the master key (``encrypted-by-id`` is
-the table's ``encryption.key-id``) and has the time of its making. It encrypts the key metadata of manifest lists by
-AES GCM, with that time as additional data, so that nobody can prolong its life. Spec: "Encryption Keys".
+the table's ``encryption.key-id``) and has the time of its making. It encrypts the key metadata of manifest lists, and
+of files of statistics, by AES GCM, with that time as additional data, so that nobody can prolong its life. The key of
+a file of statistics has the file's location as its id. Spec: "Encryption Keys".
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class StandardEncryption(TableEncryption):
     def encrypting(self, sink: OutputStream, key: FileKey) -> OutputStream:
         return EncryptingStream(sink, key)
 
-    def list_key(self, metadata: TableMetadata, key_id: str) -> FileKey:
+    def stored_key(self, metadata: TableMetadata, key_id: str) -> FileKey:
         held = metadata.encryption_keys.find(key_id)
         if held is None:
             raise _missing(metadata, key_id)
@@ -78,7 +79,7 @@ class StandardEncryption(TableEncryption):
             ) from None
         return key_metadata.decode(plain, metadata.location)
 
-    def wrap_list_key(self, metadata: TableMetadata, key: FileKey) -> tuple[EncryptedKey, ...]:
+    def store_key(self, metadata: TableMetadata, key: FileKey, key_id: str | None = None) -> tuple[EncryptedKey, ...]:
         parent = usable_key(metadata)
         made: tuple[EncryptedKey, ...] = ()
         if parent is None:
@@ -87,7 +88,7 @@ class StandardEncryption(TableEncryption):
         nonce = os.urandom(_NONCE)
         cipher = AESGCM(self._key(metadata, parent))
         data = nonce + cipher.encrypt(nonce, key_metadata.encode(key), _stamp(metadata, parent))
-        return (*made, EncryptedKey(_new_id(), _text(data), parent.key_id))
+        return (*made, EncryptedKey(key_id or _new_id(), _text(data), parent.key_id))
 
     def new_key_encryption_key(self, metadata: TableMetadata) -> EncryptedKey:
         """A new key-encryption key, wrapped by the master key of the table."""
@@ -193,7 +194,7 @@ def _decoded(metadata: TableMetadata, key: EncryptedKey) -> bytes:
 
 def _missing(metadata: TableMetadata, key_id: str) -> DecryptionFailed:
     return DecryptionFailed(
-        f"table {metadata.location} has no encryption key '{key_id}', which one of its snapshots needs",
+        f"table {metadata.location} has no encryption key '{key_id}', which one of its files needs",
         location=metadata.location,
     )
 

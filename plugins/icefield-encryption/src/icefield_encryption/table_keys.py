@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield.engine import FileChanges, Head, SnapshotProducer
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import (
     GC_ENABLED,
     AddEncryptionKey,
     EncryptedKey,
+    Operation,
     RemoveEncryptionKey,
     TableMetadata,
     TableUpdate,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EncryptionStatus:
-    """The master key of a table, and its files by whether they are encrypted, over all snapshots."""
+    """The master key of a table, and its files over all snapshots, with a count of the plain ones."""
 
     key_id: str | None
     """The id of the master key, as the table states it; None for a plain table."""
@@ -43,11 +45,15 @@ class EncryptionStatus:
     files: int
     """Data files and delete files."""
     plain_files: int
+    statistics: int
+    """Files of statistics: of columns, and of partitions."""
+    plain_statistics: int
 
     @property
     def is_complete(self) -> bool:
         """Whether no snapshot refers to a plain file."""
-        return self.key_id is not None and not (self.plain_manifest_lists or self.plain_manifests or self.plain_files)
+        plain = self.plain_manifest_lists, self.plain_manifests, self.plain_files, self.plain_statistics
+        return self.key_id is not None and not any(plain)
 
 
 class TableKeys:
@@ -78,6 +84,8 @@ class TableKeys:
             plain_manifests,
             files,
             plain_files,
+            len(metadata.statistics) + len(metadata.partition_statistics),
+            len(plain_statistics(metadata)),
         )
 
     def rotate(self) -> None:
@@ -90,19 +98,12 @@ class TableKeys:
             RotateKeys(tx.stage).commit()
 
     def encrypt(self, key_id: str) -> EncryptionStatus:
-        """Encrypt a plain table with a master key: all its rows are written anew, and its history is expired.
+        """Encrypt a plain table with a master key: rewrites it as ``rewrite`` does.
 
         Sets the format version to 3. No plain file can be reached afterwards, and the plain files are deleted. Raises
-        ``UnsupportedFeature``, and changes nothing, for a table with tags or other branches than ``main``, whose
-        snapshots would keep plain files, and for a table whose ``gc.enabled`` is false.
+        ``UnsupportedFeature``, and changes nothing, for a table whose ``gc.enabled`` is false.
         """
         table, name = self._table, ".".join(self._table.name())
-        others = sorted(table.metadata.refs.keys() - {"main"})
-        if others:
-            raise UnsupportedFeature(
-                f"the snapshots of {', '.join(others)} would keep plain files of table {name}; remove these "
-                "branches and tags first"
-            )
         if not get_bool(table.metadata.properties, GC_ENABLED):
             raise UnsupportedFeature(
                 f"the property {GC_ENABLED.name} of table {name} is false, so that its plain files would stay; "
@@ -115,22 +116,81 @@ class TableKeys:
         return self.rewrite()
 
     def rewrite(self) -> EncryptionStatus:
-        """Write all rows of ``main`` anew, with new keys, and expire the snapshots before; old files are deleted.
+        """Write the rows of every branch and tag anew, with new keys, and expire all other snapshots with their files.
 
-        Branches and tags keep their snapshots; ``status`` counts their files too.
+        Tags move to new snapshots with the same rows. Snapshots outside of branches and tags expire, too, such as
+        writes that wait for their publication. It can be called again after an error or an interrupt.
         """
         table = self._table
-        if table.metadata.current_snapshot() is not None:
-            table.maintenance.rewrite_data_files(rewrite_all=True)
-            table.refresh()
-            table.maintenance.remove_dangling_deletes()
-            table.refresh()
-            table.maintenance.rewrite_manifests()
-            table.refresh()
-            newest = table.metadata.last_updated_ms + 1
-            table.maintenance.expire_snapshots(older_than=newest, retain_last=1)
+        table.refresh()
+        moved: dict[int, int] = {}
+        for name, ref in table.refs().items():
+            if ref.is_branch:
+                self._rewrite_branch(name)
+                head = table.refs()[name].snapshot_id
+                if self._has_rows_of(head, ref.snapshot_id):
+                    moved[ref.snapshot_id] = head
+        for name, ref in table.refs().items():
+            if not ref.is_branch:
+                self._move_tag(name, ref.snapshot_id, moved)
+        heads = {ref.snapshot_id for ref in table.refs().values()}
+        old = [each.snapshot_id for each in table.snapshots() if each.snapshot_id not in heads]
+        if old:
+            table.maintenance.expire_snapshots(snapshot_ids=old)
             table.refresh()
         return self.status()
+
+    def _rewrite_branch(self, branch: str) -> None:
+        table = self._table
+        maintenance = table.maintenance
+        maintenance.rewrite_data_files(rewrite_all=True, branch=branch)
+        maintenance.remove_dangling_deletes(branch=branch)
+        maintenance.rewrite_manifests(branch=branch)
+        table.refresh()
+        with table.transaction() as tx:
+            EncryptManifestList(tx.stage, branch=branch).commit()
+
+    def _has_rows_of(self, head: int, before: int) -> bool:
+        """Whether a snapshot has the rows of an earlier one: nothing but rewrites lies between them."""
+        for snapshot_id in self._table.metadata.ancestor_ids(head):
+            if snapshot_id == before:
+                return True
+            snapshot = self._table.metadata.snapshot_by_id(snapshot_id)
+            if snapshot is None or snapshot.operation is not Operation.REPLACE:
+                return False
+        return False
+
+    def _move_tag(self, tag: str, snapshot_id: int, moved: dict[int, int]) -> None:
+        """Point a tag to a rewrite of its snapshot, which a branch of its own makes if no other branch has made one."""
+        table, branch = self._table, f"rewrite-of-{snapshot_id}"
+        if snapshot_id not in moved:
+            if branch not in table.refs():  # an interrupted call may have left it
+                table.manage_snapshots().create_branch(snapshot_id, branch).commit()
+            self._rewrite_branch(branch)
+            moved[snapshot_id] = table.refs()[branch].snapshot_id
+        change = table.manage_snapshots().replace_tag(tag, moved[snapshot_id])
+        if branch in table.refs():
+            change.remove_branch(branch)
+        change.commit()
+        table.refresh()
+
+
+class EncryptManifestList(SnapshotProducer):
+    """Writes the manifest list of a branch again if it is plain, since the branch has no file to rewrite."""
+
+    merges = False
+
+    def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """Look at the list; no file comes or goes."""
+        self._is_settled = head.snapshot is None or head.snapshot.key_id is not None
+        return FileChanges()
+
+    def operation(self, changes: FileChanges) -> Operation:
+        """The rows stay the same."""
+        return Operation.REPLACE
+
+    def _is_needless(self, changes: FileChanges) -> bool:
+        return self._is_settled
 
 
 class RotateKeys(Action):
@@ -159,6 +219,12 @@ class RotateKeys(Action):
 def needs_rotation(metadata: TableMetadata) -> bool:
     """Whether no key-encryption key of an encrypted table may encrypt new keys any more."""
     return any(map(is_key_encryption_key, metadata.encryption_keys)) and usable_key(metadata) is None
+
+
+def plain_statistics(metadata: TableMetadata) -> list[str]:
+    """The locations of the plain files of statistics, which have no key in the table. Java's library writes such."""
+    files = [*metadata.statistics, *metadata.partition_statistics]
+    return [each.statistics_path for each in files if not metadata.encryption_keys.has(each.statistics_path)]
 
 
 def _counted(shown: pa.Table, name: str) -> tuple[int, int]:

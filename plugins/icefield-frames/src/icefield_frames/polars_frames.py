@@ -63,7 +63,7 @@ class PolarsSource:
         used = known
         if known is not None and predicate is not None:
             used = tuple(dict.fromkeys((*known, *predicate.meta.root_names())))
-        native = native_frame(polars, Selection(self._scan, used, found.row_filter), n_rows)
+        native = None if known == () else native_frame(polars, Selection(self._scan, used, found.row_filter), n_rows)
         if native is not None:
             asked = native if n_rows is None else native.head(n_rows)
             asked = asked if predicate is None else asked.filter(predicate)
@@ -73,7 +73,7 @@ class PolarsSource:
             yield from self._frames(Selection(self._scan, known, found.row_filter, n_rows), None, batch_size, polars)
             return
         for frame in self._frames(Selection(self._scan, used, found.row_filter, n_rows), predicate, batch_size, polars):
-            yield frame if known is None else frame.select(known)
+            yield frame if known is None else _chosen(frame, known)
 
     def _frames(
         self, selection: Selection, predicate: Any, batch_size: int | None, polars: Any
@@ -90,13 +90,18 @@ class PolarsSource:
             yield from _framed(batch, predicate, batch_size, polars)
 
 
+def _chosen(frame: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
+    """The columns of a frame. Without columns it keeps its number of rows, which a selection forgets."""
+    return frame.select(names) if names else frame.drop(frame.columns)
+
+
 def _computed(frame: pl.LazyFrame, batch_size: int | None) -> Iterator[pl.DataFrame]:
     rows = batch_size or _BATCH_ROWS
     yield from frame.collect_batches(chunk_size=rows, maintain_order=True, lazy=True, engine="streaming")
 
 
 def _framed(batch: pa.RecordBatch, predicate: Any, batch_size: int | None, polars: Any) -> Iterator[pl.DataFrame]:
-    frame = polars.from_arrow(batch)
+    frame = polars.from_arrow(batch) if batch.num_columns else polars.DataFrame(height=batch.num_rows)
     if predicate is not None:
         frame = frame.filter(predicate)
     yield from (frame,) if batch_size is None or frame.height <= batch_size else frame.iter_slices(batch_size)

@@ -22,9 +22,6 @@ from icefield_frames.worker_writes import PartWriter
 _BYTES_OF_A_WRITE: Final = 128 << 20
 """The rows of a write task have at least so many bytes, if there are as many: each task writes a file."""
 
-_DECODED: Final = 4
-"""The bytes of rows in memory for each byte of a data file."""
-
 
 class ScanDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed where types are checked
     """A scan as a data source: a read task for each part."""
@@ -48,8 +45,8 @@ class ScanDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed 
         return True
 
     def estimate_inmemory_data_size(self) -> int | None:
-        """The bytes of the rows in memory, by the sizes of the files."""
-        return sum(part.nbytes for part in self._parts(self._found(), 1)) * _DECODED or None
+        """The bytes of the files. Ray makes more blocks for a larger size, and each costs its driver CPU time."""
+        return sum(part.nbytes for part in self._parts(self._found(), 1)) or None
 
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
@@ -62,9 +59,7 @@ class ScanDatasource(Datasource):  # type: ignore[misc]  # Ray is not installed 
         return [
             ReadTask(
                 partial(_read, part, shared),
-                BlockMetadata(
-                    num_rows=None, size_bytes=part.nbytes * _DECODED, input_files=list(part.files), exec_stats=None
-                ),
+                BlockMetadata(num_rows=None, size_bytes=part.nbytes, input_files=list(part.files), exec_stats=None),
                 schema=schema if names != [] else None,
                 per_task_row_limit=per_task_row_limit,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +64,15 @@ class Selection:
         if self.limit is not None and (scan.limit is None or self.limit < scan.limit):
             scan = replace(scan, limit=self.limit)
         return scan
+
+
+def first_rows(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """At most so many rows of a stream."""
+    for batch in batches:
+        yield batch.slice(0, rows)
+        rows -= batch.num_rows
+        if rows <= 0:
+            return
 
 
 def narrowed(context: ScanContext, columns: tuple[str, ...] | None) -> ScanContext:

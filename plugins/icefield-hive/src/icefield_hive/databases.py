@@ -34,8 +34,13 @@ def properties_of(record: Record) -> dict[str, str]:
 
 
 def location_of(record: Record) -> str:
-    """The location of a namespace, without a trailing slash. Hadoop's form ``file:/x`` becomes ``file:///x``."""
-    return _ONE_SLASH.sub(r"\1:///", record.get("locationUri") or "").rstrip("/")
+    """The location of a namespace, without a trailing slash."""
+    return with_authority(record.get("locationUri") or "")
+
+
+def with_authority(location: str) -> str:
+    """A location without a trailing slash. Hadoop's form ``file:/x`` becomes ``file:///x``."""
+    return _ONE_SLASH.sub(r"\1:///", location).rstrip("/")
 
 
 def database_of(name: str, properties: Mapping[str, str], owner: str | None) -> Record:

@@ -62,6 +62,7 @@ TABLE = Struct(
         "tableType": (12, STRING),
     },
 )
+PARTITION = Struct("Partition", {"values": (1, ListOf(STRING)), "sd": (6, STORAGE)})
 DATABASE = Struct(
     "Database",
     {
@@ -139,6 +140,16 @@ GET_TABLES_BY_FILTER = _method(
     {"dbname": STRING, "filter": STRING, "max_tables": I16},
     "Meta InvalidOperation UnknownDB",
     ListOf(STRING),
+    True,
+)
+GET_PARTITION_NAMES = _method(
+    "get_partition_names", {"db_name": STRING, "tbl_name": STRING, "max_parts": I16}, "Meta", ListOf(STRING), True
+)
+GET_PARTITIONS_BY_NAMES = _method(
+    "get_partitions_by_names",
+    {"db_name": STRING, "tbl_name": STRING, "names": ListOf(STRING)},
+    "Meta NoSuchObject",
+    ListOf(PARTITION),
     True,
 )
 CREATE_TABLE = _method(

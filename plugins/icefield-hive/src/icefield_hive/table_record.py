@@ -27,6 +27,11 @@ PREVIOUS_LOCATION: Final = "previous_metadata_location"
 TABLE_TYPE: Final = "table_type"
 OWNER: Final = "hive.metastore.table.owner"
 _STORAGE_HANDLER: Final = "storage_handler"
+
+# Of an encrypted table's metadata, in the form in which Java's library writes it. Without one, Java compares the master
+# key and the length of keys with the parameters.
+_METADATA_HASH: Final = "metadata_hash"
+
 _FOREVER: Final = 2**31 - 1
 _MOST_KEY: Final = 256
 
@@ -143,7 +148,7 @@ class Description:
         return self.settings.hive_engine if said is None else said.lower() == "true"
 
     def _parameters(self, before: Mapping[str, str], previous: str | None, location: str) -> dict[str, str]:
-        left_out = {*_DESCRIPTIVE, _STORAGE_HANDLER}
+        left_out = {*_DESCRIPTIVE, _STORAGE_HANDLER, _METADATA_HASH}
         found = {key: value for key, value in before.items() if key not in left_out}
         for key, value in self.properties.items():
             if key != OWNER:

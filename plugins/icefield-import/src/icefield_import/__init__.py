@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from icefield_import.describer import FileDescriber
     from icefield_import.folder_import import ImportedFolder, import_folder
     from icefield_import.folders import ImportedFile
+    from icefield_import.hive import import_hive
     from icefield_import.hive_folders import folder_values
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
@@ -25,4 +26,5 @@ __all__ = [
     "folder_values",
     "import_delta",
     "import_folder",
+    "import_hive",
 ]

@@ -9,16 +9,17 @@ from typing import Any
 
 from icefield import FileIO, Table
 from icefield.abc import OperationProgress
-from icefield.engine import NAME_MAPPING_DEFAULT, refuse_shared_files, refuse_twice
+from icefield.engine import NAME_MAPPING_DEFAULT, refuse_shared_files
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile
 from icefield.metadata import MAIN_BRANCH
-from icefield.storage import HashedLocations, given_location
+from icefield.storage import given_location
 from icefield.toolkit import map_ahead
 from icefield.transaction import AppendFiles, Transaction, UpdateProperties, WriteResult
 
 from icefield_import.checks import FILES_AT_ONCE
 from icefield_import.describer import FileDescriber
+from icefield_import.folders import real_files
 from icefield_import.hive_folders import column_values
 
 _NO_STRINGS: Mapping[str, str] = {}
@@ -92,5 +93,9 @@ def distinct_locations(
 ) -> list[str]:
     """The locations as a list, for a table at ``place``. Raises ``InvalidArgument`` if two are the same file."""
     found = [given_location(each) for each in ([locations] if isinstance(locations, str | PathLike) else locations)]
-    refuse_twice(HashedLocations(io, place, follows_links=True), found)
+    seen: dict[str, str] = {}
+    for location, file in zip(found, real_files(io, place, found), strict=True):
+        if (other := seen.setdefault(file, location)) is not location:
+            too = "" if other == location else f", as {other} too"
+            raise InvalidArgument(f"data file {location} is added twice{too}", location=location)
     return found

@@ -1,15 +1,17 @@
-"""Create a table of files that are there: a folder, or a table of Delta Lake."""
+"""Create a table of files that are there: a folder, or a table of Delta Lake or Hive."""
 
 from __future__ import annotations
 
 import os
 
+import icefield
 from icefield.storage import scheme_of
 from icefield_cli import Context, WrongUsage, size
 
 from icefield_import.delta_import import import_delta
-from icefield_import.folder_import import import_folder
+from icefield_import.folder_import import ImportedFolder, import_folder
 from icefield_import.folders import has_delta_log
+from icefield_import.hive import import_hive
 
 
 def run(
@@ -18,11 +20,30 @@ def run(
     location: str,
     file_format: str | None,
     types: tuple[tuple[str, str], ...],
+    metastore: str | None,
+    accept_managed: bool,
     delimiter: str | None,
     dry_run: bool,
 ) -> None:
     """Run the command."""
     catalog = context.catalog
+    if accept_managed and metastore is None:
+        raise WrongUsage("--accept-managed goes with --metastore, for a table of Hive")
+    if metastore is not None:
+        if file_format is not None or delimiter is not None:
+            raise WrongUsage("the metastore states the format of a table: leave out --format and --delimiter")
+        with context.progress("importing"):
+            made = import_hive(
+                catalog,
+                table,
+                location,
+                metastore=metastore if scheme_of(metastore, default="") else icefield.load_catalog(metastore),
+                accept_managed=accept_managed,
+                types=dict(types),
+                dry_run=dry_run,
+            )
+        _tell(context, table, made)
+        return
     if not scheme_of(location, default=""):
         location = os.path.abspath(location)
     is_delta = has_delta_log(catalog.io, location)
@@ -41,6 +62,13 @@ def run(
                 delimiter=delimiter,
                 dry_run=dry_run,
             )
+    _tell(context, table, made)
+
+
+def _tell(context: Context, table: str, made: ImportedFolder) -> None:
+    """Print the files and the table of an import."""
+    if made.empty_folders:
+        context.hint(f"{len(made.empty_folders):,} partitions have no file, such as {made.empty_folders[0]}")
     rows = [
         {
             "column": field.name,
@@ -49,7 +77,7 @@ def run(
         }
         for field in made.schema.fields
     ]
-    if dry_run:
+    if made.table is None:
         context.rows(rows, ("column", "type", "partition"))
         context.hint(
             f"{len(made.files):,} files of {made.file_format}, {size(made.size)}, would be "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Final
 
@@ -15,11 +15,11 @@ from icefield.schema import as_schema
 from icefield.storage import given_location
 from icefield.toolkit import to_arrow_type
 from icefield.transaction import Transaction, property_strings
-from icefield.types import IcebergType, parse_type
+from icefield.types import IcebergType, PrimitiveType, parse_type
 
 from icefield_import.folders import TEXT_FORMATS, ImportedFile, common_format, files_in, has_delta_log, partition_type
 from icefield_import.schemas import check_ids, held_schemas, united_schema, with_types
-from icefield_import.text_files import CsvFiles, JsonFiles, TextFormat, united, without_nulls
+from icefield_import.text_files import CsvFiles, JsonFiles, TextFormat, united, with_strings
 
 _NO_TYPES: Final[Mapping[str, str | IcebergType]] = {}
 
@@ -39,6 +39,9 @@ class ImportedFolder:
 
     table: Table | None = None
     """The new table; None for a dry run."""
+
+    empty_folders: tuple[str, ...] = ()
+    """The folders of a Hive table's partitions that hold no file, and so no row."""
 
     @property
     def size(self) -> int:
@@ -87,7 +90,7 @@ def import_folder(
     version = int(strings.get("format-version", 2))
     if kind in TEXT_FORMATS.values():
         separator = delimiter or ("\t" if kind == "tsv" else ",")
-        text: TextFormat = JsonFiles() if kind == "json" else CsvFiles(separator, null_values)
+        text: TextFormat = JsonFiles(_as_text(stated)) if kind == "json" else CsvFiles(separator, null_values)
         held = _text_schema(io, files, text, stated)
         schema = _complete(as_schema(held, version), stated, folder_types)
 
@@ -127,17 +130,22 @@ def created(
     ) as transaction:
         fill(transaction)
         table = transaction.commit_transaction()
-    return ImportedFolder(made.files, made.file_format, made.is_in_place, table.schema(), made.partition_columns, table)
+    return replace(made, schema=table.schema(), table=table)
+
+
+def checked_types(stated: Mapping[str, IcebergType], columns: Sequence[str]) -> Mapping[str, IcebergType]:
+    """The stated types of columns. Raises ``InvalidArgument`` for a column that is not there."""
+    if unknown := stated.keys() - set(columns):
+        raise InvalidArgument(
+            f"types names column '{min(unknown)}', which no file has: there are {', '.join(map(repr, columns))}"
+        )
+    return stated
 
 
 def _complete(schema: Schema, stated: Mapping[str, IcebergType], folder_types: Mapping[str, IcebergType]) -> Schema:
     """The schema of the table: the files' columns with stated types, and the columns of folders that files lack."""
     there = [field.name for field in schema.fields]
-    if unknown := stated.keys() - {*there, *folder_types}:
-        raise InvalidArgument(
-            f"types names column '{min(unknown)}', which no file has: there are "
-            f"{', '.join(repr(name) for name in (*there, *folder_types))}"
-        )
+    checked_types(stated, (*there, *folder_types))
     lacking = {name: kind for name, kind in folder_types.items() if name not in there}
     folded: dict[str, str] = {}
     for name in (*there, *lacking):
@@ -166,7 +174,12 @@ def _text_schema(
                 location=file.location,
             ) from error
     assert found is not None, "a folder without files is refused"
-    return pa.schema([field.with_type(without_nulls(field.type)) for field in found])
+    return pa.schema([field.with_type(with_strings(field.type, pa.types.is_null)) for field in found])
+
+
+def _as_text(stated: Mapping[str, IcebergType]) -> list[str]:
+    """The columns of stated types that Arrow casts from text."""
+    return [name for name, kind in stated.items() if isinstance(kind, PrimitiveType)]
 
 
 def _with_type(field: pa.Field, stated: Mapping[str, IcebergType]) -> pa.Field:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
+import pyarrow as pa
 from icefield import FileIO
 from icefield.abc import FileInfo
 from icefield.errors import FileMissing, InvalidArgument
-from icefield.storage import given_location
+from icefield.storage import HashedLocations, given_location
 from icefield.types import DateType, IcebergType, IntegerType, LongType, StringType
 
 from icefield_import.checks import format_of
@@ -44,7 +45,8 @@ def has_delta_log(io: FileIO, folder: str) -> bool:
 def files_in(io: FileIO, folder: str) -> list[ImportedFile]:
     """The data files below a folder. Files and folders that begin with ``.`` or ``_`` are no data.
 
-    Raises ``FileMissing`` for a folder without files, ``InvalidArgument`` where subfolders name different columns.
+    A link to another file of the folder is left out, so that rows are imported once. Raises ``FileMissing`` for a
+    folder without files, ``InvalidArgument`` where subfolders name different columns, or two values for one file.
     """
     root = given_location(folder).rstrip("/")
     found = sorted(filter(None, (_file(root, info) for info in io.list_files(root))), key=lambda each: each.location)
@@ -58,13 +60,42 @@ def files_in(io: FileIO, folder: str) -> list[ImportedFile]:
                 f"{_listed(each.values)}: import each part of the folder as a table of its own",
                 location=each.location,
             )
+    return _without_links(io, root, found)
+
+
+def real_files(io: FileIO, root: str, locations: Sequence[str]) -> list[str]:
+    """A string for each location, equal for locations of one file: a link is the file that it leads to."""
+    # As folders, since the kernel follows links to folders alone.
+    names = pa.array([f"{each}/" for each in locations], pa.string())
+    found: list[str] = HashedLocations(io, root, follows_links=True).column(names).to_pylist()
     return found
 
 
+def _without_links(io: FileIO, root: str, files: Sequence[ImportedFile]) -> list[ImportedFile]:
+    chosen: dict[str, ImportedFile] = {}
+    for each, file in zip(files, real_files(io, root, [each.location for each in files]), strict=True):
+        other = chosen.setdefault(file, each)
+        if other.values != each.values:
+            raise InvalidArgument(
+                f"{each.location} and {other.location} are one file, and their folders name different values",
+                location=each.location,
+            )
+        if file.endswith(f"/{each.location.rpartition('/')[2]}/"):
+            chosen[file] = each
+    return sorted(chosen.values(), key=lambda each: each.location)
+
+
 def _file(root: str, info: FileInfo) -> ImportedFile | None:
-    *folders, name = info.location.removeprefix(f"{root}/").split("/")
-    is_hidden = any(part.startswith(("_", ".")) and "=" not in part for part in folders) or name.startswith(("_", "."))
-    return None if is_hidden or not info.size else ImportedFile(info.location, info.size, folder_values(folders))
+    path = info.location.removeprefix(f"{root}/").split("/")
+    return (
+        None if is_hidden(path) or not info.size else ImportedFile(info.location, info.size, folder_values(path[:-1]))
+    )
+
+
+def is_hidden(path: Sequence[str]) -> bool:
+    """Whether a file is no data: its name, or the name of a folder on its path, begins with ``.`` or ``_``."""
+    *folders, name = path
+    return name.startswith(("_", ".")) or any(part.startswith(("_", ".")) and "=" not in part for part in folders)
 
 
 def _listed(names: Iterable[str]) -> str:

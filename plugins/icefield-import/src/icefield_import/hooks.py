@@ -27,9 +27,10 @@ def icefield_commands() -> Sequence[Command]:
     return [
         Command(
             "import",
-            "Create a table of files that are there: a folder, or a table of Delta Lake.\n\n"
+            "Create a table of files that are there: a folder, or a table of Delta Lake or Hive.\n\n"
             "Files of Parquet, ORC and Avro stay where they are; rows of CSV and JSON are written into the table.\n"
-            "Subfolders such as day=2024-01-31 become partitions.",
+            "Subfolders such as day=2024-01-31 become partitions. With --metastore, LOCATION names a table of Hive or\n"
+            "Spark, such as db.trips.",
             "icefield_import.command:run",
             (
                 Argument("table"),
@@ -44,6 +45,8 @@ def icefield_commands() -> Sequence[Command]:
                     ("--type",),
                     is_repeatable=True,
                 ),
+                Option("metastore", "Import a table of this catalog of type hive, or of thrift://host:9083."),
+                Option("accept_managed", "Import a managed table, whose files Hive deletes with it.", "flag"),
                 Option("delimiter", "The separator of CSV; default: a comma, and a tab in .tsv."),
                 Option("dry_run", "Show the table that would be made.", "flag"),
             ),

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 from icefield.engine import UnitedPartition, united_partition
-from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
+from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import (
     WRITE_FORMAT_DEFAULT,
     PartitionStatisticsFile,
@@ -64,7 +64,6 @@ def _of_partitions(
         metadata: TableMetadata,
     ) -> tuple[TableMetadata, Snapshot, UnitedPartition, pa.Table] | PartitionStatisticsFile | None:
         snapshot = _snapshot(metadata, snapshot_id)
-        _refuse_encrypted(metadata)
         united = united_partition(metadata)
         if snapshot is None:
             return None
@@ -84,9 +83,9 @@ def _of_partitions(
     location = stats_file.new_location(io, metadata, snapshot.snapshot_id, kind)
 
     def write(update: UpdateStatistics) -> PartitionStatisticsFile:
-        size = stats_file.write_stats(io, metadata, location, kind, united, rows)
+        size, key = stats_file.write_stats(io, metadata, location, kind, united, rows)
         made = PartitionStatisticsFile(snapshot.snapshot_id, location, size)
-        update.set_partition_statistics(made)
+        update.set_partition_statistics(made, key)
         return made
 
     return _registered(target, snapshot, location, write)
@@ -97,7 +96,6 @@ def _of_columns(
 ) -> StatisticsFile | None:
     def sketched(metadata: TableMetadata) -> tuple[TableMetadata, Snapshot | None, list[table_stats.CountedColumn]]:
         snapshot = _snapshot(metadata, snapshot_id)
-        _refuse_encrypted(metadata)
         schema = metadata.schema() if snapshot is None else metadata.schema_of(snapshot)
         wanted = table_stats.sketched_columns(schema, columns)
         if snapshot is not None:
@@ -108,23 +106,13 @@ def _of_columns(
     if snapshot is None:
         return None
     location = table_stats.new_location(metadata, snapshot.snapshot_id)
-    known = next((each for each in metadata.statistics if each.snapshot_id == snapshot.snapshot_id), None)
 
     def write(update: UpdateStatistics) -> StatisticsFile:
-        made = table_stats.write_sketches(target.io, location, snapshot, wanted, known)
-        update.set_statistics(made)
+        made, key = table_stats.write_sketches(target.io, location, metadata, snapshot, wanted)
+        update.set_statistics(made, key)
         return made
 
     return _registered(target, snapshot, location, write)
-
-
-def _refuse_encrypted(metadata: TableMetadata) -> None:
-    """Raise ``UnsupportedFeature`` for an encrypted table: the format has no place for the key of such a file."""
-    if metadata.is_encrypted:
-        raise UnsupportedFeature(
-            f"table {metadata.location} is encrypted, and a file of statistics would hold values of it in plain",
-            location=metadata.location,
-        )
 
 
 def _registered(target: TableAccess, snapshot: Snapshot, location: str, write: Callable[[UpdateStatistics], T]) -> T:

@@ -208,8 +208,7 @@ class MaintenanceTable:
         with statistics, and from the manifests written since. ``incremental=False`` always reads every manifest of the
         snapshot instead. Returns None for a table without a snapshot.
 
-        Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a table that never had a partition field, and
-        ``UnsupportedFeature`` for an encrypted table.
+        Raises ``NoSuchSnapshot``, and ``InvalidArgument`` for a table that never had a partition field.
         """
         return compute_partition_stats(self._target, snapshot_id, file_format, incremental=incremental)
 
@@ -224,8 +223,7 @@ class MaintenanceTable:
         goes into a Puffin file; entries for other columns in the snapshot's earlier file are kept. Numbers beyond 4096
         are estimates, with a relative standard error of 1.6 %. Returns None for a table without a snapshot.
 
-        Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a missing or a nested column, and
-        ``UnsupportedFeature`` for an encrypted table.
+        Raises ``NoSuchSnapshot``, and ``InvalidArgument`` for a missing or a nested column.
         """
         return compute_table_stats(self._target, columns, snapshot_id)
 
@@ -458,8 +456,11 @@ class MaintenanceTable:
         ``start_version``, a metadata file that was copied before, the list has only later files of rows. With
         ``create_file_list`` the list is also written, as ``file-list``: CSV without a header.
 
+        Encrypted files of the table are encrypted in the copy, written ones with new keys. With ``start_version``, all
+        metadata of an encrypted table is written again: readers of the earlier copy fail while its files are replaced.
+
         Raises ``InvalidArgument`` for equal prefixes, a file outside of the source, and a version that is not in the
-        metadata log; ``UnsupportedFeature`` for an encrypted table. A failure leaves no files.
+        metadata log. A failure leaves no files.
         """
         target = self._target()
         rewrite = partial(

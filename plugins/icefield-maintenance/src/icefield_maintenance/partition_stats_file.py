@@ -11,6 +11,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield.abc import FileKey, FormatAbility
 from icefield.engine import SUMS, PartitionSums, UnitedPartition, one_array, stats_schema
 from icefield.errors import InvalidFile
 from icefield.metadata import TableMetadata
@@ -47,20 +48,21 @@ def stats_table(metadata: TableMetadata, united: UnitedPartition, found: Partiti
 
 def write_stats(
     io: FileIO, metadata: TableMetadata, location: str, file_format: str, united: UnitedPartition, rows: pa.Table
-) -> int:
-    """Write the file; returns its size in bytes."""
+) -> tuple[int, FileKey | None]:
+    """Write the file; returns its size in bytes, and its key if the table is encrypted."""
     kind = io.file_format(file_format)
     schema = stats_schema(united.type, metadata.format_version)
-    sink = io.open_output(location)
+    file = io.create(location, native=FormatAbility.ENCRYPTS in kind.abilities)
     try:
-        writer = kind.open_writer(sink, schema, properties=metadata.properties)
+        writer = kind.open_writer(file.sink, schema, properties=metadata.properties)
     except BaseException:
-        sink.abort()
+        file.sink.abort()
         raise
     with writer:
         for batch in rows.to_batches():
             writer.write(batch)
-        return writer.close().size
+        size, _ = file.stored(writer.close().size)
+    return size, file.key
 
 
 def new_location(io: FileIO, metadata: TableMetadata, snapshot_id: int, file_format: str) -> str:

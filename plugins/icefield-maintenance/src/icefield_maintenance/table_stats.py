@@ -6,6 +6,7 @@ single-value form, as in Java's library, so that other engines can merge the ske
 
 from __future__ import annotations
 
+import base64
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.abc import Attempt, Done, Work, WorkRunner
+from icefield.abc import Attempt, Done, FileKey, Work, WorkRunner
+from icefield.engine import open_statistics
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata import BlobMetadata, Snapshot, StatisticsFile, TableMetadata
 from icefield.puffin import Blob, BlobType, PuffinWriter, writer_name
@@ -129,14 +131,17 @@ def sketch(
 def write_sketches(
     io: FileIO,
     location: str,
+    metadata: TableMetadata,
     snapshot: Snapshot,
     columns: Sequence[CountedColumn],
-    known: StatisticsFile | None,
-) -> StatisticsFile:
-    """Write the file. Blobs of other columns or types in ``known``, the snapshot's earlier file, are kept."""
+) -> tuple[StatisticsFile, FileKey | None]:
+    """Write the file. Blobs of other columns or types in the snapshot's earlier file are kept.
+
+    Returns the key of the file, too, if the table is encrypted.
+    """
     sequence_number = snapshot.sequence_number or 0
-    sink = io.open_output(location)
-    with PuffinWriter(sink, {"created-by": writer_name()}) as writer:
+    file = io.create(location)
+    with PuffinWriter(file.sink, {"created-by": writer_name()}) as writer:
         for column in columns:
             writer.add(
                 BlobType.THETA_SKETCH,
@@ -147,15 +152,21 @@ def write_sketches(
                 codec="zstd",
                 properties={"ndv": str(round(column.sketch.estimate))},
             )
-        for blob, data in _others(io, known, {(BlobType.THETA_SKETCH, (one.field_id,)) for one in columns}):
+        for blob, data in _others(
+            io, metadata, snapshot, {(BlobType.THETA_SKETCH, (one.field_id,)) for one in columns}
+        ):
             writer.add_stored(blob, data)
-        footer = sink.tell()
+        footer = file.sink.tell()
         size = writer.close()
     described = tuple(
         BlobMetadata(each.type, each.snapshot_id, each.sequence_number, each.fields, dict(each.strings))
         for each in writer.blobs
     )
-    return StatisticsFile(snapshot.snapshot_id, location, size, size - footer, described)
+    # The format leaves the form of key metadata open. Here it is the id of the key among the keys of the table.
+    key_metadata = None if file.key is None else base64.b64encode(location.encode()).decode()
+    stored, _ = file.stored(size)
+    made = StatisticsFile(snapshot.snapshot_id, location, stored, size - footer, described, key_metadata)
+    return made, file.key
 
 
 def new_location(metadata: TableMetadata, snapshot_id: int) -> str:
@@ -164,14 +175,15 @@ def new_location(metadata: TableMetadata, snapshot_id: int) -> str:
 
 
 def _others(
-    io: FileIO, known: StatisticsFile | None, computed: set[tuple[str, tuple[int, ...]]]
+    io: FileIO, metadata: TableMetadata, snapshot: Snapshot, computed: set[tuple[str, tuple[int, ...]]]
 ) -> Iterator[tuple[Blob, bytes]]:
+    known = next((each for each in metadata.statistics if each.snapshot_id == snapshot.snapshot_id), None)
     if known is None:
         return
     location = known.statistics_path
     kept = []
     try:
-        with PuffinReader(io.open_input(location), location) as reader:
+        with PuffinReader(open_statistics(io, metadata, location), location) as reader:
             kept = [
                 (blob, reader.read_stored(blob)) for blob in reader.blobs if (blob.type, blob.fields) not in computed
             ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from numbers import Integral
 from types import MethodType
 from typing import Any, Final, TypeAlias
 
@@ -150,7 +151,7 @@ def _changes(table: Table, start: Snapshot, end: Snapshot, key: Sequence[str] | 
 def _snapshot(table: Table, version: Version) -> Snapshot:
     if isinstance(version, str) and version in table.refs():
         found = table.snapshot_by_name(version)
-    elif isinstance(version, int):
+    elif isinstance(version, Integral):  # also those of numpy
         found = table.snapshot_by_id(version)
     else:
         try:

@@ -28,8 +28,9 @@ _IGNORED: Final = frozenset({"plan-scan"})
 class BarListener:
     """Opens a bar at the first progress of an operation, and ends it with the operation.
 
-    Progress outside of an operation has a bar of its own, which ends when everything is done. If a bar is open
-    already, such as the bar of a command, it shows the progress.
+    Progress outside of an operation has a bar of its own, which ends when everything is done. If the bar of a command
+    is open, it shows the progress of all threads. The bar of a call shows that of its own thread; another thread has a
+    bar when that one has ended.
     """
 
     def __init__(self) -> None:
@@ -53,7 +54,8 @@ class BarListener:
         elif isinstance(event, OperationProgress):
             with self._lock:
                 bar = current_bar() or self._opened(event, properties)
-            if bar is not None and (bar.thread == get_ident() or PROGRESS.get() in (None, True)):
+                is_of_a_call = bar is self._bar
+            if bar is not None and (bar.thread == get_ident() or (not is_of_a_call and PROGRESS.get() in (None, True))):
                 bar.reach(event.step, event.done, event.total)
                 if event.done == event.total:
                     self._close((event.operation, event.table))

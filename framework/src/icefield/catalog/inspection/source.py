@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield import scan as scans
 from icefield.catalog.inspection.pieces import pieces
 from icefield.errors import InvalidArgument
 from icefield.manifest import (
@@ -24,7 +25,6 @@ from icefield.manifest.manifest_list import PATH
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp
-from icefield.scan import TableScan
 from icefield.scan.partitions.united import UnitedPartition
 from icefield.scan.planning.manifest_filter import manifest_lists
 from icefield.scan.planning.manifest_reads import manifest_groups
@@ -61,7 +61,7 @@ class MetadataSource:
         """
         if sum(given is not None for given in (snapshot_id, ref, as_of)) > 1:
             raise InvalidArgument("a metadata table is of one snapshot: give snapshot_id, ref or as_of, not several")
-        scan = TableScan(metadata=self.metadata, io=self.io, snapshot_id=snapshot_id, ref=ref)
+        scan = scans.TableScan(metadata=self.metadata, io=self.io, snapshot_id=snapshot_id, ref=ref)
         found = (scan if as_of is None else scan.as_of(as_of)).snapshot
         return () if found is None else (found,)
 

@@ -98,7 +98,8 @@ class MetricsConfig:
         if METRICS_DEFAULT.name not in properties:
             limit = get_int(properties, METRICS_MAX_INFERRED_COLUMNS)
             leaves = [id_ for id_, column in schema.id_to_field.items() if not column.field_type.is_nested]
-            leaves.sort(key=lambda id_: len(schema.name_path(id_)))
+            columns = {column.field_id for column in schema.fields}
+            leaves.sort(key=lambda id_: 1 if id_ in columns else len(schema.name_path(id_)))
             modes.update(dict.fromkeys(leaves[limit:], NONE))
         for id_ in sorted_ids:
             if modes.get(id_, default).kind in (MetricsKind.NONE, MetricsKind.COUNTS):

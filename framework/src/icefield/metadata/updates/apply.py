@@ -134,7 +134,9 @@ def _check_keys(metadata: TableMetadata, changes: Iterable[AddEncryptionKey | Re
     gone = {change.key_id for change in changes if isinstance(change, RemoveEncryptionKey)}
     gone = {key_id for key_id in gone if not known.has(key_id)}
     if gone:
-        needed = {*(each.key_id for each in metadata.snapshots), *(key.encrypted_by_id for key in known)} & gone
+        files = (each.statistics_path for each in (*metadata.statistics, *metadata.partition_statistics))
+        lists = (each.key_id for each in metadata.snapshots)
+        needed = {*files, *lists, *(key.encrypted_by_id for key in known)} & gone
     added = {change.encryption_key.encrypted_by_id for change in changes if isinstance(change, AddEncryptionKey)}
     if master is not None:
         needed |= {key_id for key_id in added - {master, None} if not known.has(key_id or "")}

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.abc import ReadRequest
+from icefield.abc import FormatAbility, InputFile, ReadRequest
 from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
 from icefield.metadata import PartitionStatisticsFile, TableMetadata
 from icefield.scan.columns.projection import ColumnProjection
@@ -62,6 +62,14 @@ def stats_schema(partition: StructType, format_version: int) -> Schema:
     )
 
 
+def open_statistics(io: FileIO, metadata: TableMetadata, location: str, *, native: bool = False) -> InputFile:
+    """Open a file of statistics; it is encrypted if the table has a key of its location. Raises as ``open_input``."""
+    if not metadata.encryption_keys.has(location):
+        return io.open_input(location)
+    key = io.encryption.stored_key(metadata, location)
+    return io.open_input(location, io.encryption.key_metadata(key), native=native)
+
+
 def read_stats(io: FileIO, metadata: TableMetadata, file: PartitionStatisticsFile) -> pa.Table:
     """The rows of a file with the current columns and the table's current partition fields.
 
@@ -73,9 +81,12 @@ def read_stats(io: FileIO, metadata: TableMetadata, file: PartitionStatisticsFil
     name = location.rpartition("/")[2].rpartition(".")[2].lower()
     if not name.isalnum():
         raise UnsupportedFeature(f"the name of {location} does not tell its format", location=location)
-    size = file.file_size_in_bytes if file.file_size_in_bytes > 0 else None
-    batches = []
-    with io.file_format(name).open_reader(io.open_input(location), location, size=size) as reader:
+    kind, batches = io.file_format(name), []
+    native = FormatAbility.ENCRYPTS in kind.abilities
+    source = open_statistics(io, metadata, location, native=native)
+    is_stream = not native and metadata.encryption_keys.has(location)
+    size = source.size if is_stream or file.file_size_in_bytes <= 0 else file.file_size_in_bytes
+    with kind.open_reader(source, location, size=size) as reader:
         projection = ColumnProjection.resolve(schema, reader.schema, location=location)
         for batch in reader.read(ReadRequest(projection.file_columns)):
             batches.append(projection.apply(batch))

@@ -60,6 +60,9 @@ class CherryPick(SnapshotProducer):
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
         self._source_id = snapshot_id
 
+    def _is_filled(self) -> bool:
+        return True
+
     def source(self, metadata: TableMetadata) -> Snapshot:
         """The snapshot to take over. Raises ``NoSuchSnapshot``."""
         found = None if self._source_id is None else metadata.snapshot_by_id(self._source_id)

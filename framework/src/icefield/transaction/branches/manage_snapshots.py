@@ -225,8 +225,7 @@ class ManageSnapshots(Action):
 
         def step(metadata: TableMetadata, refs: Refs) -> None:
             _refuse_taken(refs, name)
-            _known(metadata, ref.snapshot_id)
-            refs[name] = ref
+            refs[name] = msgspec.structs.replace(ref, snapshot_id=_known(metadata, ref.snapshot_id))
 
         return self._step(step)
 
@@ -243,7 +242,7 @@ class ManageSnapshots(Action):
         def step(metadata: TableMetadata, refs: Refs) -> None:
             ref = _existing(refs, name, kind)
             if "snapshot_id" in changes:
-                _known(metadata, changes["snapshot_id"])
+                changes["snapshot_id"] = _known(metadata, changes["snapshot_id"])
             refs[name] = msgspec.structs.replace(ref, **changes)
 
         return self._step(step)
@@ -260,14 +259,17 @@ def _changed(base: TableMetadata, after: Refs) -> list[TableUpdate]:
 
 
 def _set_main(metadata: TableMetadata, refs: Refs, snapshot_id: int) -> None:
-    _known(metadata, snapshot_id)
-    main = refs.get(MAIN_BRANCH) or SnapshotRef(snapshot_id, RefType.BRANCH)
-    refs[MAIN_BRANCH] = msgspec.structs.replace(main, snapshot_id=snapshot_id)
+    known = _known(metadata, snapshot_id)
+    main = refs.get(MAIN_BRANCH) or SnapshotRef(known, RefType.BRANCH)
+    refs[MAIN_BRANCH] = msgspec.structs.replace(main, snapshot_id=known)
 
 
-def _known(metadata: TableMetadata, snapshot_id: int) -> None:
-    if metadata.snapshot_by_id(snapshot_id) is None:
+def _known(metadata: TableMetadata, snapshot_id: int) -> int:
+    """The id as the table states it: that of a data frame is a number of numpy."""
+    found = metadata.snapshot_by_id(snapshot_id)
+    if found is None:
         raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
+    return found.snapshot_id
 
 
 def _existing(refs: Refs, name: str, kind: RefType | None = None) -> SnapshotRef:

@@ -117,6 +117,9 @@ class RowDelta(ValidatedChange):
         self._no_deletes = True
         return self
 
+    def _is_filled(self) -> bool:
+        return bool(self._rows.files() or self._deletes or self._removed_rows or self._removed_deletes)
+
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """The files to add and to remove on this base."""
         self._check_version(head.metadata.format_version)

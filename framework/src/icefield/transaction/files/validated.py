@@ -52,6 +52,9 @@ class ValidatedOverwrite(ValidatedChange):
         self._added.add(files, fresh=True)
         return self
 
+    def _is_filled(self) -> bool:
+        return bool(self._added.files())
+
     def validate_no_conflicting_data(self) -> Self:
         """Fail when files that concern the change were added meanwhile."""
         self._no_data = True

@@ -41,6 +41,9 @@ class DeleteFiles(SnapshotProducer):
         self._case_sensitive = case_sensitive
         return self
 
+    def _is_filled(self) -> bool:
+        return bool(self._named) or not isinstance(self._filter, AlwaysFalse)
+
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """The files to remove from this base."""
         found = self._named.find(head, (ManifestContent.DATA,))
@@ -139,6 +142,9 @@ class RewriteFiles(ValidatedChange):
         """Give the new data files the data sequence number of the files that they replace."""
         self._number = number
         return self
+
+    def _is_filled(self) -> bool:
+        return bool(self._removed or self._added)
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """The files to exchange on this base."""

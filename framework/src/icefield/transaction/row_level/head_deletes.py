@@ -7,12 +7,13 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
+from icefield import scan as scans
 from icefield.base.concurrency import lazy
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.manifest.schemas import SEQUENCE_NUMBER
-from icefield.scan import FileScanTask, ScanContext, TableScan
+from icefield.scan import FileScanTask, ScanContext
 from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, index_key, kept_index
 from icefield.scan.deletes.store import DeleteStore
 from icefield.scan.deletes.targets import DELETE_STATISTICS
@@ -33,7 +34,7 @@ class HeadDeletes:
     @lazy
     def scan(self) -> ScanContext:
         """The scan context for all rows of the head."""
-        return TableScan(metadata=self._head.metadata, io=self._head.io).context
+        return scans.TableScan(metadata=self._head.metadata, io=self._head.io).context
 
     @lazy
     def store(self) -> DeleteStore:

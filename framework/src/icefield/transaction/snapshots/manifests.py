@@ -134,16 +134,20 @@ class ManifestAssembler:
         return made
 
     def of_existing(
-        self, key: Any, spec_id: int, content: ManifestContent, groups: Callable[[], Iterator[ManifestEntries]]
+        self,
+        key: Any,
+        spec_id: int,
+        content: ManifestContent,
+        groups: Callable[[], Iterator[Sequence[ManifestEntries]]],
     ) -> list[ManifestFile]:
         """A manifest for each group of live entries of one spec and content, which are EXISTING from now on.
 
+        A group is given in pieces, which are written one after another.
         ``key`` distinguishes the groups from other groups of this action.
         """
 
         def write() -> Iterator[ManifestFile]:
-            fills = (partial(ManifestWriter.existing, entries=entries) for entries in groups())
-            return self._published((spec_id, content, fill) for fill in fills)
+            return self._published((spec_id, content, partial(_fill, pieces=pieces)) for pieces in groups())
 
         return self._once(("existing", key, spec_id, content), write)
 
@@ -310,6 +314,11 @@ class ManifestAssembler:
                 yield spec_id, content, fill
 
         return self._published(manifests())
+
+
+def _fill(writer: ManifestWriter, pieces: Sequence[ManifestEntries]) -> None:
+    for entries in pieces:
+        writer.existing(entries)
 
 
 def _by_number(

@@ -199,7 +199,7 @@ class SnapshotProducer(Action):
             first_row_id=first_row_id,
             base=head.manifest_list if kept is None else None,
         )
-        keys = () if written.key is None else context.io.encryption.wrap_list_key(base, written.key)
+        keys = () if written.key is None else context.io.encryption.store_key(base, written.key)
         snapshot = Snapshot(
             snapshot_id=snapshot_id,
             parent_snapshot_id=parent_id,

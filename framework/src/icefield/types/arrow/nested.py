@@ -135,7 +135,8 @@ def null_array(kind: pa.DataType, count: int) -> pa.Array:
 
 def may_be_unsettled(kind: pa.DataType) -> bool:
     """Whether a type has a required field anywhere below a nullable one."""
-    return any(not field.nullable or may_be_unsettled(field.type) for field in _fields_below(kind))
+    below = _fields_below(kind) if pa.types.is_nested(kind) else ()
+    return any(not field.nullable or may_be_unsettled(field.type) for field in below)
 
 
 def map_entries(array: pa.Array) -> pa.ListArray:

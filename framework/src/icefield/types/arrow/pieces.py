@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+
+_FEW_ROWS: Final = 64
+"""Shorter slices on average are copied sooner than compared."""
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -16,6 +20,21 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
+
+
+def numbers_of(array: pa.Array) -> np.ndarray[Any, Any]:
+    """Numbers or booleans as numpy. The other conversions of pyarrow import pandas wherever it is installed."""
+    if array.null_count:
+        return np.asarray(array)
+    if pa.types.is_boolean(array.type):
+        return np.from_dlpack(array.cast(pa.uint8())).view(bool)
+    return np.from_dlpack(array)
+
+
+def array_of(numbers: np.ndarray[Any, Any]) -> pa.Array:
+    """The reverse of ``numbers_of``, for a mask too."""
+    data = np.packbits(numbers, bitorder="little") if numbers.dtype == bool else np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(data)])
 
 
 def with_columns(rows: pa.RecordBatch, changed: Mapping[int, tuple[pa.Field, pa.Array]]) -> pa.RecordBatch:
@@ -33,12 +52,12 @@ def joined(arrays: Sequence[pa.Array]) -> pa.Array:
 
     Manifests that are decoded together are slices of the same columns, and are mostly read together again.
     """
-    first = arrays[0]
+    first, rows = arrays[0], sum(map(len, arrays))
     if len(arrays) == 1:
         return first
-    if not all(are_neighbours(one, other) for one, other in pairwise(arrays)):
+    if rows < _FEW_ROWS * len(arrays) or not all(are_neighbours(one, other) for one, other in pairwise(arrays)):
         return pa.concat_arrays(arrays)
-    kind, rows = first.type, sum(map(len, arrays))
+    kind = first.type
     if not pa.types.is_map(kind):
         return pa.Array.from_buffers(kind, rows, first.buffers(), offset=first.offset)
     entries = pa.StructArray.from_arrays([first.keys, first.items], fields=[kind.key_field, kind.item_field])

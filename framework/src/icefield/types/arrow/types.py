@@ -269,7 +269,7 @@ def _from_arrow(arrow_type: pa.DataType, next_id: Callable[[], int] | None, dept
     for holds, make in _FROM_ARROW:
         if holds(arrow_type):
             return make(arrow_type)
-    raise UnsupportedFeature(f"no type of the table format holds Arrow's {arrow_type}")
+    raise UnsupportedFeature(f"no type of the table format holds Arrow's {arrow_type}; cast it, such as to int64")
 
 
 _EXTENSIONS: Final[dict[str, IcebergType]] = {

@@ -87,6 +87,7 @@ class RewriteGroups(SnapshotProducer):
             if number is not None and not respecified:
                 exchange.data_sequence_number(number)
                 numbers.update(((file.file_path, None), number) for each in members for file in each.files)
+            exchange.commit()
             for position, mask in exchange.find(head, context).removed.items():
                 removed[position] = removed[position] | mask if position in removed else mask
         return FileChanges([file for group in groups for file in group.files], removed, numbers)

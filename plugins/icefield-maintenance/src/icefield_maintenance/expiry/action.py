@@ -78,12 +78,15 @@ def changes_of(base: TableMetadata, asked: Retention, io: FileIO | None) -> tupl
 
 
 def _unused_keys(base: TableMetadata, gone: Collection[int]) -> list[str]:
-    """The ids of the encryption keys that no snapshot needs once some are ``gone``.
+    """The ids of the encryption keys that neither snapshots nor statistics need once some snapshots are ``gone``.
 
     The last key-encryption key stays: a concurrent commit may use it.
     """
     keys = {key.key_id: key.encrypted_by_id for key in base.encryption_keys}
-    lists = {each.key_id for each in base.snapshots if each.snapshot_id not in gone}
+    files = {each.key_id for each in base.snapshots if each.snapshot_id not in gone}
+    for each in (*base.statistics, *base.partition_statistics):
+        if each.snapshot_id not in gone:
+            files.add(each.statistics_path)
     encrypting = [key_id for key_id, by in keys.items() if by not in keys]
-    used = lists | {keys.get(key_id) for key_id in lists if key_id is not None} | {*encrypting[-1:]}
+    used = files | {keys.get(key_id) for key_id in files if key_id is not None} | {*encrypting[-1:]}
     return [key_id for key_id in keys if key_id not in used]

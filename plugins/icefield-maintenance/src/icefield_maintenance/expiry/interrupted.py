@@ -7,8 +7,10 @@ latest snapshot last of all: while this list exists, other files of that expiry 
 from __future__ import annotations
 
 import logging
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from icefield.errors import IcefieldError
@@ -31,20 +33,30 @@ def left_behind(io: FileIO, current: TableMetadata, known: Iterable[Snapshot]) -
     """
     expiries: list[Gone] = []
     numbers = {one.snapshot_id: one.sequence_number for one in (*known, *current.snapshots)}
-    seen = set(numbers)
     latest = [entry.metadata_file for entry in [*current.metadata_log][-_VERSIONS:]]
-    if latest and _shows_no_expiry(_version(io, latest[0], current), current, numbers):
-        return Gone()
-    for location in reversed(latest):
-        before = _version(io, location, current)
+
+    @lru_cache(_VERSIONS // 4)
+    def versions(at: int) -> TableMetadata | None:
+        return _version(io, latest[at], current)
+
+    def shows_none(at: int) -> bool:
+        return current.format_version > 1 and _shows_no_expiry(versions(at), current, numbers)
+
+    at = len(latest)
+    while at and not shows_none(0):
+        # The versions before an expiry show it, the later ones do not: a binary search reads few of them.
+        if shows_none(at - 1):
+            at = bisect_left(range(at - 1), True, 1, key=shows_none)
+        at -= 1
+        before = versions(at)
         if before is None:
             break
-        gone = Gone.between(before, current, before.snapshots.positions.keys() - seen)
+        gone = Gone.between(before, current, before.snapshots.positions.keys() - numbers.keys())
         if not gone.snapshots:
             continue
         if not _is_there(io, gone):
             break  # that expiry is complete, and so are all earlier ones
-        seen |= {snapshot.snapshot_id for snapshot in gone.snapshots}
+        numbers |= {snapshot.snapshot_id: snapshot.sequence_number for snapshot in gone.snapshots}
         expiries.append(replace(gone, metadata_files=[]))  # later commits deleted them
     found = Gone()
     for gone in reversed(expiries):

@@ -7,39 +7,19 @@ the new manifests are written, for as many new manifests at a time as fit into b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 from icefield import manifest as f
 from icefield.engine import Head
 from icefield.manifest import ALL_COLUMNS, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
-from icefield.partitioning import PartitionSpec
 
-Ints = npt.NDArray[np.int64]
-
-HELD_BYTES: Final = 384 << 20
-"""The most bytes of decoded entries in memory."""
-
-_EXPANSION: Final = 16
-"""The estimated memory for a byte of a manifest: its decoded entries, and the buffers to sort them."""
+from icefield_maintenance.manifests.sorting import EXPANSION, HELD_BYTES, EntryReader, Ints, fits, sorted_places
 
 _KEYS: Final = frozenset({f.STATUS, f.PARTITION})
-
-_FULL_ENOUGH: Final = 0.6
-"""Manifests of at least this share of the target size are not rewritten for their size."""
-
-
-class EntryReader(Protocol):
-    """Reads manifests of one table: a ``Head``, or its counterpart on executors."""
-
-    def read(self, manifests: Sequence[ManifestFile], columns: Iterable[int]) -> Iterator[ManifestEntries]:
-        """The entries of several manifests, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +45,11 @@ class Clustering:
         return max(0, len(self.bounds) - 1)
 
     @property
+    def count(self) -> int:
+        """How many live entries there are."""
+        return len(self.order)
+
+    @property
     def is_settled(self) -> bool:
         """Whether no rewrite is needed: each manifest is a range of the order, few are small, none has removals."""
         if any(each.has_deleted_files for each in self.manifests):
@@ -74,10 +59,14 @@ class Clustering:
             return False
         owners = self._owners(self.order)
         ranges = 1 + int(np.count_nonzero(np.diff(owners)))
-        most = 1 if self.added == 1 else self.added / _FULL_ENOUGH
-        return ranges == len(counts) and _FULL_ENOUGH * self.added <= len(counts) <= most
+        return ranges == len(counts) and fits(len(counts), self.added)
 
-    def part(self, first: int, last: int) -> Clustering:
+    def parts(self, size: int) -> Iterator[Clustering]:
+        """The plan in parts of ``size`` new manifests."""
+        for first in range(0, self.added, size):
+            yield self._part(first, min(first + size, self.added))
+
+    def _part(self, first: int, last: int) -> Clustering:
         """The plan for the new manifests from ``first`` to before ``last``, without held entries."""
         order = self.order[self.bounds[first] : self.bounds[last]]
         owners = self._owners(order)
@@ -93,7 +82,7 @@ class Clustering:
             held=[],
         )
 
-    def entries(self, head: EntryReader) -> Iterator[ManifestEntries]:
+    def entries(self, head: EntryReader) -> Iterator[list[ManifestEntries]]:
         """The entries of each new manifest, in their order."""
         for first, last in self._passes():
             numbers = np.sort(self.order[self.bounds[first] : self.bounds[last]])
@@ -101,11 +90,11 @@ class Clustering:
             for start, stop in pairwise(self.bounds[first : last + 1].tolist()):
                 places = np.searchsorted(numbers, self.order[start:stop])
                 whole = len(places) == len(numbers) and bool((np.diff(places) == 1).all())
-                yield together if whole else together.take(places)
+                yield [together if whole else together.take(places)]
 
     def _passes(self) -> Iterator[tuple[int, int]]:
         """Ranges of new manifests; the entries of each range are read together."""
-        at_once = max(1, self.added) if self.held else max(1, HELD_BYTES // (_EXPANSION * self._bytes_each()))
+        at_once = max(1, self.added) if self.held else max(1, HELD_BYTES // (EXPANSION * self._bytes_each()))
         for first in range(0, self.added, at_once):
             yield first, min(first + at_once, self.added)
 
@@ -144,7 +133,7 @@ def cluster(
     entries are about to be written.
     """
     spec = head.spec(manifests[0].partition_spec_id)
-    hold = hold and _EXPANSION * sum(max(0, one.manifest_length) for one in manifests) <= HELD_BYTES
+    hold = hold and EXPANSION * sum(max(0, one.manifest_length) for one in manifests) <= HELD_BYTES
     counts: list[int] = []
     partitions: list[ManifestEntries] = []
     held: list[ManifestEntries] = []
@@ -162,34 +151,9 @@ def cluster(
         tuple(manifests),
         spec.spec_id,
         manifests[0].content,
-        _order(ManifestEntries.concat(partitions), spec, cluster_by),
+        sorted_places(ManifestEntries.concat(partitions), spec, cluster_by),
         np.cumsum([0, *counts]),
         np.array([total * place // added for place in range(added + 1)] if added else [0], np.int64),
         int(live_bytes),
         held,
     )
-
-
-def _order(entries: ManifestEntries, spec: PartitionSpec, cluster_by: Sequence[str]) -> Ints:
-    """The rows sorted by their partitions, nulls first."""
-    partition = entries.partition
-    names = [one.name for one in spec.fields]
-    first = [name for name in cluster_by if name in names]
-    columns: dict[str, pa.Array] = {}
-    for name in (*first, *(name for name in names if name not in first)):
-        values = partition.field(names.index(name))
-        if values.null_count:
-            columns[str(len(columns))] = values.is_valid()
-        if not pa.types.is_null(values.type):
-            columns[str(len(columns))] = _sortable(values)
-    if not columns or not len(entries):
-        return np.arange(len(entries))
-    columns["place"] = pa.array(np.arange(len(entries)))
-    keys = [(name, "ascending") for name in columns]
-    order: Ints = np.asarray(pc.sort_indices(pa.table(columns), keys))
-    return order.astype(np.int64)
-
-
-def _sortable(values: pa.Array) -> pa.Array:
-    """Arrow sorts no binary values of fixed size."""
-    return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values

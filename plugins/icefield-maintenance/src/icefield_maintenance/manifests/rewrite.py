@@ -13,8 +13,9 @@ from icefield.toolkit import html_of, short_repr
 from icefield.transaction import Action, ActionContext
 
 from icefield_maintenance.manifests.choice import GroupKey, ManifestChoice
-from icefield_maintenance.manifests.clustering import Clustering, cluster
-from icefield_maintenance.manifests.work import WriteExisting, parts
+from icefield_maintenance.manifests.clustering import cluster
+from icefield_maintenance.manifests.runs import cluster_runs
+from icefield_maintenance.manifests.work import Plan, WriteExisting, parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -60,7 +61,7 @@ class RewriteManifests(SnapshotProducer):
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
         self._choice = choice
         self._runner = runner
-        self._plans: dict[GroupKey, Clustering] = {}
+        self._plans: dict[GroupKey, Plan] = {}
         self._is_planned = False
         self._note: Note = _unnoted
         self.result = RewriteManifestsResult()
@@ -92,7 +93,10 @@ class RewriteManifests(SnapshotProducer):
         for key, manifests in self._choice.groups(head).items():
             if self._is_planned and key not in gone:
                 continue
-            made = cluster(head, manifests, self._choice.cluster_by, target, hold=hold)
+            cluster_by = self._choice.cluster_by
+            made: Plan = cluster_runs(head, manifests, cluster_by, target) or cluster(
+                head, manifests, cluster_by, target, hold=hold
+            )
             if not made.is_settled:
                 self._plans[key] = made
         self._is_planned = True
@@ -102,7 +106,7 @@ class RewriteManifests(SnapshotProducer):
         return not self._plans
 
     def _entries_processed(self, changes: FileChanges) -> int:
-        return sum(len(plan.order) for plan in self._plans.values())
+        return sum(plan.count for plan in self._plans.values())
 
     def _remaining(self, head: Head, changes: FileChanges, counter: ChangeCounter, new: int) -> list[ManifestFile]:
         replaced = {_identity(manifest) for plan in self._plans.values() for manifest in plan.manifests}
@@ -111,7 +115,7 @@ class RewriteManifests(SnapshotProducer):
         self._count(head, added)
         return [*kept, *added]
 
-    def _written(self, head: Head, plan: Clustering) -> list[ManifestFile]:
+    def _written(self, head: Head, plan: Plan) -> list[ManifestFile]:
         names = tuple(_identity(manifest) for manifest in plan.manifests)
         runner = self._runner
         if runner is None:
@@ -129,9 +133,9 @@ class RewriteManifests(SnapshotProducer):
         rewritten = [manifest for plan in plans for manifest in plan.manifests]
         self.result = RewriteManifestsResult(
             rewritten_manifests=len(rewritten),
-            added_manifests=sum(plan.added for plan in plans),
+            added_manifests=sum(plan.added for plan in plans) if added is None else len(added),
             kept_manifests=len(head.manifests) - len(rewritten),
-            entries=sum(len(plan.order) for plan in plans),
+            entries=sum(plan.count for plan in plans),
             rewritten_bytes=sum(manifest.manifest_length for manifest in rewritten),
             added_bytes=(
                 sum(plan.live_bytes for plan in plans) if added is None else sum(one.manifest_length for one in added)

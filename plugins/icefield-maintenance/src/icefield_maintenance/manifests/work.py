@@ -11,16 +11,19 @@ from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, Man
 from icefield.types import StructType
 
 from icefield_maintenance.manifests.clustering import Clustering
+from icefield_maintenance.manifests.runs import RunClustering
+
+Plan = Clustering | RunClustering
 
 
 @dataclass(frozen=True, slots=True)
-class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
+class WriteExisting(Work[Plan, tuple[ManifestFile, ...]]):
     """Writes the manifests of a part of a clustering. Their entries become EXISTING."""
 
     form: ManifestForm
     partition_type: StructType
 
-    def do(self, item: Clustering, attempt: Attempt) -> tuple[ManifestFile, ...]:
+    def do(self, item: Plan, attempt: Attempt) -> tuple[ManifestFile, ...]:
         """Write the new manifests. After an error, only noted files may be left."""
         reader = _ManifestEntryReader(self, attempt.threads)
         made = []
@@ -28,7 +31,8 @@ class WriteExisting(Work[Clustering, tuple[ManifestFile, ...]]):
             location = self.form.location(f"{attempt.item}-{attempt.number}-{number}")
             attempt.note(location)
             with self.form.writer(location) as writer:
-                writer.existing(entries)
+                for piece in entries:
+                    writer.existing(piece)
                 made.append(writer.close())
         return tuple(made)
 
@@ -55,8 +59,6 @@ class _ManifestEntryReader:
             yield from group
 
 
-def parts(plan: Clustering, slots: int) -> Iterator[Clustering]:
+def parts(plan: Plan, slots: int) -> Iterator[Plan]:
     """Split a plan into parts of several new manifests each, for ``slots`` concurrent workers."""
-    size = max(1, plan.added // (2 * slots))
-    for first in range(0, plan.added, size):
-        yield plan.part(first, min(first + size, plan.added))
+    return plan.parts(max(1, plan.added // (2 * slots)))

@@ -25,6 +25,8 @@ from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
 from icefield.types import DELETE_FILE_PATH
 
+from icefield_maintenance.paths.deletes import MovedFile
+from icefield_maintenance.paths.keys import CopiedKeys
 from icefield_maintenance.paths.prefixes import Prefixes
 
 _LEAST, _GREATEST = b"", chr(0x10FFFF).encode()
@@ -46,6 +48,7 @@ class CopiedManifests:
     io: FileIO
     metadata: TableMetadata
     prefixes: Prefixes
+    keys: CopiedKeys
 
     def read(self, manifest: ManifestFile) -> ManifestEntries:
         """All entries of a manifest, with all columns."""
@@ -53,14 +56,14 @@ class CopiedManifests:
         kind = self.metadata.spec_by_id(manifest.partition_spec_id).partition_type(self.metadata.schema(), schemas)
         return ManifestReader(self.io, remember=False).read(manifest, kind, ManifestRequest(ALL_COLUMNS))
 
-    def write(self, entries: ManifestEntries, location: str, sizes: Mapping[str, int]) -> ManifestFile:
+    def write(self, entries: ManifestEntries, location: str, deletes: Mapping[str, MovedFile]) -> ManifestFile:
         """Write a manifest of the copy to a location. The returned entry has its location in the copy.
 
-        ``sizes``: the sizes of rewritten delete files, by their locations in the table.
+        ``deletes``: the rewritten delete files, by their locations in the table.
         """
         manifest, metadata = entries.manifest, self.metadata
         writer = ManifestWriter(
-            self.io,
+            self.keys.writing(manifest.key_metadata),
             location,
             metadata.spec_by_id(manifest.partition_spec_id),
             metadata.schema(),
@@ -71,17 +74,19 @@ class CopiedManifests:
             properties=metadata.properties,
         )
         with writer:
-            writer.add_entries(self._moved(entries, sizes))
+            writer.add_entries(self._moved(entries, deletes))
             written = writer.close()
         moved = self.prefixes.moved(manifest.manifest_path, "manifest")
-        return replace(manifest, manifest_path=moved, manifest_length=written.manifest_length)
+        length, key_metadata = written.manifest_length, written.key_metadata
+        return replace(manifest, manifest_path=moved, manifest_length=length, key_metadata=key_metadata)
 
-    def growth(self, entries: ManifestEntries, sizes: Mapping[str, int]) -> Growth:
+    def growth(self, entries: ManifestEntries, deletes: Mapping[str, MovedFile]) -> Growth:
         """The growth of a manifest's rewritten delete files over the files of the table."""
         if entries.manifest.content is not ManifestContent.DELETES:
             return Growth(0, {})
-        new = pc.index_in(entries.column(f.FILE_PATH), value_set=pa.array(list(sizes), pa.string()))
-        grown = pc.subtract(pa.array(list(sizes.values()), pa.int64()).take(new), entries.column(f.FILE_SIZE))
+        new = pc.index_in(entries.column(f.FILE_PATH), value_set=pa.array(list(deletes), pa.string()))
+        sizes = pa.array([each.size for each in deletes.values()], pa.int64())
+        grown = pc.subtract(sizes.take(new), entries.column(f.FILE_SIZE))
         # A deletion vector counts with its own bytes, which stay the same.
         is_vector = np.asarray(pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin"))
         bytes_ = np.where(is_vector, 0, np.asarray(pc.fill_null(grown, 0)))
@@ -92,16 +97,19 @@ class CopiedManifests:
         }
         return Growth(int(bytes_[status != EntryStatus.DELETED].sum()), added)
 
-    def _moved(self, entries: ManifestEntries, sizes: Mapping[str, int]) -> ManifestEntries:
+    def _moved(self, entries: ManifestEntries, deletes: Mapping[str, MovedFile]) -> ManifestEntries:
         columns = dict(entries.columns)
         paths = columns[f.FILE_PATH]
         columns[f.FILE_PATH] = self.prefixes.moved_all(paths, "file")
         if columns.get(f.REFERENCED_DATA_FILE) is not None:
             columns[f.REFERENCED_DATA_FILE] = self.prefixes.moved_all(columns[f.REFERENCED_DATA_FILE], "data file")
         if entries.manifest.content is ManifestContent.DELETES and len(entries):
-            rewritten = pc.index_in(paths, value_set=pa.array(list(sizes), paths.type))
-            known = pa.array(list(sizes.values()), pa.int64()).take(rewritten)
-            columns[f.FILE_SIZE] = pc.coalesce(known, columns[f.FILE_SIZE])
+            rewritten = pc.index_in(paths, value_set=pa.array(list(deletes), paths.type))
+            sizes, keys = zip(*deletes.values(), strict=True) if deletes else ((), ())
+            for number, known in ((f.FILE_SIZE, sizes), (f.KEY_METADATA, keys)):
+                if columns.get(number) is not None:
+                    own = pa.array(known, columns[number].type).take(rewritten)
+                    columns[number] = pc.coalesce(own, columns[number])
             if f.SPLIT_OFFSETS in columns:  # of the file as it was
                 columns[f.SPLIT_OFFSETS] = pa.nulls(len(entries), columns[f.SPLIT_OFFSETS].type)
             for number, open_end in _BOUNDS:

@@ -10,14 +10,15 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature
+from icefield.errors import IcefieldError, InvalidArgument
 from icefield.manifest import DataFile, ManifestContent, ManifestFile, counted, read_manifest_list, write_manifest_list
 from icefield.metadata import Snapshot, TableMetadata, decode_metadata, metadata_folder
 from icefield.storage import FileIO
 from icefield.toolkit import map_ahead
 from pyarrow import csv
 
-from icefield_maintenance.paths.deletes import write_moved
+from icefield_maintenance.paths.deletes import MovedFile, write_moved
+from icefield_maintenance.paths.keys import CopiedKeys
 from icefield_maintenance.paths.manifests import CopiedManifests, Growth, copied, live_deletes
 from icefield_maintenance.paths.prefixes import Prefixes
 from icefield_maintenance.paths.result import SCHEMA, RewriteTablePathResult
@@ -49,15 +50,12 @@ def rewrite_table_path(
     prefixes = Prefixes.of(source_prefix, target_prefix)
     if location is None:
         raise InvalidArgument("the table has no metadata file yet, and so nothing to copy")
-    if metadata.is_encrypted:
-        raise UnsupportedFeature(
-            f"table {metadata.location} is encrypted: its files cannot be rewritten for a copy",
-            location=metadata.location,
-        )
     if end_version is not None and not is_called(location, end_version):
         location = _found(metadata, end_version)
         metadata = decode_metadata(io.read_metadata(location), location)
     versions = versions_of(metadata, location, start_version)
+    if metadata.is_encrypted:  # new manifests have new keys, also in the lists and versions that were copied before
+        versions = versions_of(metadata, location, None)
     earlier = None
     if start_version is not None:
         before = _found(metadata, start_version)
@@ -66,7 +64,7 @@ def rewrite_table_path(
     staging = (staging_location or f"{folder}/copy-table-staging-{uuid4()}").rstrip("/")
     if staging == prefixes.source:
         raise InvalidArgument("staging_location is source_prefix: the files of the table itself would be replaced")
-    copy = _Copy(io, metadata, prefixes, staging, earlier)
+    copy = _Copy(io, metadata, prefixes, staging, earlier, CopiedKeys(io, metadata))
     try:
         return copy.made(versions, create_file_list=create_file_list)
     except BaseException:
@@ -94,6 +92,7 @@ class _Copy:
     earlier: frozenset[int] | None
     """The snapshots that the copy has already; None for none."""
 
+    keys: CopiedKeys
     written: list[str] = field(default_factory=list)
     staged: list[tuple[str, str]] = field(default_factory=list)
     """The location of each written file, and its location in the copy."""
@@ -104,16 +103,18 @@ class _Copy:
     def made(self, versions: list[str], *, create_file_list: bool) -> RewriteTablePathResult:
         snapshots = [each for each in self.metadata.snapshots if each.snapshot_id not in (self.earlier or ())]
         new = None if self.earlier is None else frozenset(each.snapshot_id for each in snapshots)
+        if self.metadata.is_encrypted:
+            snapshots = list(self.metadata.snapshots)
         lists = {each.snapshot_id: self._listed(each) for each in reversed(snapshots)}
         # If several lists name a manifest, the newest list has the most fields: format versions add fields.
         manifests = {one.manifest_path: one for listed in reversed(lists.values()) for one in listed}
-        reader = CopiedManifests(self.io, self.metadata, self.prefixes)
-        sizes = self._deletes(reader, manifests.values())
+        reader = CopiedManifests(self.io, self.metadata, self.prefixes, self.keys)
+        deletes = self._deletes(reader, manifests.values())
 
         def move(manifest: ManifestFile) -> tuple[ManifestFile, pa.Array, Growth]:
             entries = reader.read(manifest)
-            moved = reader.write(entries, self._stage(manifest.manifest_path, "manifest"), sizes)
-            return moved, copied(entries, new), reader.growth(entries, sizes)
+            moved = reader.write(entries, self._stage(manifest.manifest_path, "manifest"), deletes)
+            return moved, copied(entries, new), reader.growth(entries, deletes)
 
         moved: dict[str, ManifestFile] = {}
         grown: dict[str, Growth] = {}
@@ -132,7 +133,7 @@ class _Copy:
         }
         for location in versions:
             staged = self._stage(location, "metadata file")
-            self._put(staged, moved_version(self.io, location, self.prefixes, summaries))
+            self._put(staged, moved_version(self.io, location, self.prefixes, summaries, self.keys))
         self._statistics(new)
         files = self._files()
         place = self._write_list(files) if create_file_list else None
@@ -142,15 +143,15 @@ class _Copy:
             files=files,
             file_list_location=place,
             rewritten_manifests=len(moved),
-            rewritten_delete_files=len(sizes),
+            rewritten_delete_files=len(deletes),
         )
 
     def _listed(self, snapshot: Snapshot) -> list[ManifestFile]:
         found = read_manifest_list(self.io, snapshot, self.metadata).manifests
         return [counted(self.io, each) for each in found]
 
-    def _deletes(self, reader: CopiedManifests, manifests: Iterable[ManifestFile]) -> dict[str, int]:
-        """Write the delete files that name data files. Return their sizes, by their locations in the table."""
+    def _deletes(self, reader: CopiedManifests, manifests: Iterable[ManifestFile]) -> dict[str, MovedFile]:
+        """Write the delete files that name data files. Return them by their locations in the table."""
         files: dict[str, DataFile] = {}
         for manifest in manifests:
             if manifest.content is ManifestContent.DELETES:
@@ -158,9 +159,9 @@ class _Copy:
                     files.setdefault(file.file_path, file)
         properties = dict(self.metadata.properties)
 
-        def move(file: DataFile) -> int:
+        def move(file: DataFile) -> MovedFile:
             staged = self._stage(file.file_path, "delete file")
-            return write_moved(self.io, file, staged, self.prefixes, properties)
+            return write_moved(self.keys.writing(file.key_metadata), file, staged, self.prefixes, properties)
 
         return dict(zip(files, map_ahead(files.values(), move, self.io.workers()), strict=True))
 
@@ -169,8 +170,8 @@ class _Copy:
             return  # its metadata names the manifests
         # A snapshot from before an upgrade keeps its older form of list.
         version = 3 if snapshot.first_row_id is not None else min(self.metadata.format_version, 2)
-        write_manifest_list(
-            self.io,
+        written, _ = write_manifest_list(
+            self.keys.writing(snapshot.key_id),
             self._stage(snapshot.manifest_list, "manifest list"),
             manifests,
             format_version=version,
@@ -180,6 +181,8 @@ class _Copy:
             first_row_id=snapshot.first_row_id,
             properties=self.metadata.properties,
         )
+        if written.key is not None and snapshot.key_id is not None:
+            self.keys.store(written.key, snapshot.key_id)
 
     def _statistics(self, new: frozenset[int] | None) -> None:
         for files in (self.metadata.statistics, self.metadata.partition_statistics):
@@ -208,7 +211,7 @@ class _Copy:
         return place
 
     def _put(self, location: str, data: bytes) -> None:
-        with self.io.open_output(location) as sink:
+        with self.keys.writing(None).open_output(location) as sink:
             sink.write(data)
 
 
@@ -217,4 +220,5 @@ def _as(manifest: ManifestFile, moved: ManifestFile) -> ManifestFile:
 
     It may have more fields than the entry in another list.
     """
-    return replace(manifest, manifest_path=moved.manifest_path, manifest_length=moved.manifest_length)
+    path, length, key_metadata = moved.manifest_path, moved.manifest_length, moved.key_metadata
+    return replace(manifest, manifest_path=path, manifest_length=length, key_metadata=key_metadata)

@@ -11,6 +11,7 @@ from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.metadata import TableMetadata, inflated
 from icefield.storage import FileIO
 
+from icefield_maintenance.paths.keys import CopiedKeys
 from icefield_maintenance.paths.prefixes import Prefixes
 
 _PLACES: Final = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
@@ -55,7 +56,9 @@ def name_of(location: str) -> str:
     return location.rsplit("/", 1)[-1]
 
 
-def moved_version(io: FileIO, location: str, prefixes: Prefixes, summaries: Mapping[int, Mapping[str, int]]) -> bytes:
+def moved_version(
+    io: FileIO, location: str, prefixes: Prefixes, summaries: Mapping[int, Mapping[str, int]], keys: CopiedKeys
+) -> bytes:
     """A metadata file with the locations of the copy. Raises ``InvalidArgument`` for a location outside of the source.
 
     ``summaries``: by snapshot, the bytes to add to numbers of its summary because of rewritten delete files. The delete
@@ -65,6 +68,7 @@ def moved_version(io: FileIO, location: str, prefixes: Prefixes, summaries: Mapp
         document = json.loads(inflated(io.read_metadata(location), location))
     except ValueError as error:
         raise InvalidMetadata(f"{location} holds no JSON: {error}", location=location) from error
+    keys.put_into(document, prefixes)
     _move(document, prefixes)
     for each in document.get("snapshots") or ():
         _correct(each.get("summary") or {}, summaries.get(each.get("snapshot-id")))

@@ -231,7 +231,7 @@ def _decision(gain: Gain, reason: str) -> Decision:
 
 def _statistics(table: Table, goals: Goals, now_ms: int) -> Iterator[Decision]:
     metadata = table.metadata
-    if goals.statistics_age is None or metadata.is_encrypted:  # such a table has no statistics
+    if goals.statistics_age is None:
         return
     kinds: dict[str, Sequence[Any]] = {"compute_table_stats": metadata.statistics}
     if metadata.spec().fields:

@@ -5,6 +5,7 @@ from typing import Any
 
 from airflow.sdk import BaseHook, Connection
 from icefield import Catalog, IcefieldError, Table
+from icefield.errors import InvalidArgument
 
 from icefield_tools.catalogs import catalog_of
 from icefield_tools.marks import is_marked
@@ -41,7 +42,7 @@ class IcefieldHook(BaseHook):
             number = len(self.get_conn().list_namespaces())
         except IcefieldError as error:
             return False, str(error)
-        return True, f"the catalog answers; it has {number:,} namespaces at its top"
+        return True, f"the catalog answers; namespaces at its top: {number:,}"
 
     @staticmethod
     def marks(context: Mapping[str, Any]) -> dict[str, str]:
@@ -81,8 +82,8 @@ class IcefieldHook(BaseHook):
 
 
 def catalog_of_connection(connection: Connection) -> Catalog:
-    """The catalog that a connection describes."""
-    properties = {name: _text(value) for name, value in connection.extra_dejson.items()}
+    """The catalog that a connection describes. Raises ``InvalidArgument`` for a nested value in its extra."""
+    properties = {name: _text(connection.conn_id, name, value) for name, value in connection.extra_dejson.items()}
     name = properties.pop("catalog", None)
     fields = {"uri": connection.host, "warehouse": connection.schema}
     if connection.password:
@@ -91,6 +92,10 @@ def catalog_of_connection(connection: Connection) -> Catalog:
     return catalog_of(name, {key: value for key, value in fields.items() if value} | properties)
 
 
-def _text(value: Any) -> str:
+def _text(connection: str, name: str, value: Any) -> str:
     """The value of a property: JSON has numbers and booleans, too."""
+    if not isinstance(value, (str, int, float)):
+        kind = "null" if value is None else "an array" if isinstance(value, list) else "an object"
+        remedy = "the value of a property is a string, a number or a boolean"
+        raise InvalidArgument(f"the extra of connection {connection!r} has {kind} for {name!r}: {remedy}")
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -100,10 +100,11 @@ class IcefieldClient(JobClientBase, WithStateSync, WithSqlClient):
         for error in verify_schema_merge_disposition(self.schema, loaded, self.capabilities, warnings=True):
             raise error
         for table in loaded:
-            for hint in ("x-merge-source-filter", "x-merge-destination-scope", "x-merge-skip-unchanged-rows"):
-                if table.get(hint):
+            for option in ("source_filter", "destination_scope", "skip_unchanged_rows"):
+                if table.get("x-merge-" + option.replace("_", "-")):
                     with as_dlt_errors():
-                        raise InvalidArgument(f"table {table['name']!r}: the destination icefield has no {hint[8:]!r}")
+                        message = f"the destination icefield has no option {option!r} of merges"
+                        raise InvalidArgument(f"table {table['name']!r}: {message}")
         return loaded
 
     def update_stored_schema(

@@ -101,6 +101,5 @@ class MendManifests(SnapshotProducer):
             kept += self._assembler.of_existing(name, manifest.partition_spec_id, manifest.content, entries)
         return kept
 
-    def _anew(self, head: Head, manifest: ManifestFile) -> Iterator[ManifestEntries]:
-        for entries in head.read([manifest], ALL_COLUMNS):
-            yield self._corrected(head, entries)
+    def _anew(self, head: Head, manifest: ManifestFile) -> Iterator[list[ManifestEntries]]:
+        yield [self._corrected(head, entries) for entries in head.read([manifest], ALL_COLUMNS)]

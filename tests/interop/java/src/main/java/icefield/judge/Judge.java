@@ -5,11 +5,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
@@ -17,39 +20,45 @@ import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.PartitionKey;
 import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.PartitionSpecParser;
 import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Schema;
-import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.StaticTableOperations;
+import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.catalog.Namespace;
 import org.apache.iceberg.catalog.TableIdentifier;
 import org.apache.iceberg.data.BaseDeleteLoader;
-import org.apache.iceberg.data.GenericAppenderFactory;
+import org.apache.iceberg.data.GenericDeleteFilter;
 import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.data.IcebergGenerics;
+import org.apache.iceberg.data.IdentityPartitionConverters;
 import org.apache.iceberg.data.InternalRecordWrapper;
 import org.apache.iceberg.data.Record;
 import org.apache.iceberg.deletes.BaseDVFileWriter;
 import org.apache.iceberg.deletes.EqualityDeleteWriter;
 import org.apache.iceberg.deletes.PositionDelete;
 import org.apache.iceberg.deletes.PositionDeleteWriter;
+import org.apache.iceberg.encryption.EncryptedOutputFile;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.ExpressionParser;
+import org.apache.iceberg.formats.FormatModelRegistry;
 import org.apache.iceberg.hadoop.HadoopFileIO;
-import org.apache.iceberg.hadoop.HadoopTables;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.DataWriter;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.InputFile;
 import org.apache.iceberg.io.OutputFileFactory;
 import org.apache.iceberg.jdbc.JdbcCatalog;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
+import org.apache.iceberg.util.PartitionUtil;
 
 /** Answers requests, a JSON object a line, until its input ends. A failure is an answer with the key "error". */
 public final class Judge {
@@ -75,8 +84,11 @@ public final class Judge {
         case "read":
           made.set("rows", read(request));
           break;
+        case "readCurrent":
+          made.set("rows", readCurrent(request));
+          break;
         case "create":
-          create(request);
+          Tables.create(request);
           break;
         case "append":
           append(request);
@@ -94,19 +106,32 @@ public final class Judge {
           made.put("manifests", rewriteManifests(request));
           break;
         case "partitionStats":
-          made.setAll(Statistics.partitions(request, CONF));
+          made.setAll(Statistics.partitions(request));
           break;
         case "sketches":
-          made.set("sketches", Statistics.sketches(request, CONF));
+          made.set("sketches", Statistics.sketches(request));
           break;
         case "jdbc":
           made.set("names", jdbc(request));
+          break;
+        case "keyMetadata":
+          Encryption.keyMetadata(request, made);
+          break;
+        case "encrypt":
+          Encryption.encrypt(request);
+          break;
+        case "decrypt":
+          made.put("data", HexFormat.of().formatHex(Encryption.decrypt(request)));
           break;
         default:
           throw new IllegalArgumentException("an unknown request");
       }
     } catch (Exception | LinkageError error) {
-      made.put("error", String.valueOf(error));
+      StringBuilder said = new StringBuilder();
+      for (Throwable each = error; each != null; each = each.getCause()) {
+        said.append(each).append("; ");
+      }
+      made.put("error", said.toString());
     }
     return made;
   }
@@ -134,20 +159,39 @@ public final class Judge {
     return rows;
   }
 
-  private static void create(JsonNode request) {
-    Schema schema = SchemaParser.fromJson(request.get("schema").toString());
-    PartitionSpec spec =
-        request.hasNonNull("spec")
-            ? PartitionSpecParser.fromJson(schema, request.get("spec").toString())
-            : PartitionSpec.unpartitioned();
-    Map<String, String> properties = new HashMap<>();
-    request.path("properties").fields().forEachRemaining(e -> properties.put(e.getKey(), e.getValue().textValue()));
-    new HadoopTables(CONF).create(schema, spec, properties, request.get("location").textValue());
+  /** Rows of the current snapshot of a table, whose files may be encrypted. */
+  private static ArrayNode readCurrent(JsonNode request) throws Exception {
+    Table table = Tables.load(request);
+    FileIO io = table.io();
+    Schema schema = table.schema();
+    ArrayNode rows = MAPPER.createArrayNode();
+    try (CloseableIterable<FileScanTask> planned = table.newScan().planFiles()) {
+      for (FileScanTask task : planned) {
+        GenericDeleteFilter deletes =
+            new GenericDeleteFilter(io, task, schema, schema) {
+              @Override
+              protected InputFile loadInputFile(DeleteFile file) {
+                return io.newInputFile(file); // the class above would read it as if it were plain
+              }
+            };
+        CloseableIterable<Record> records =
+            FormatModelRegistry.<Record, Schema>readBuilder(
+                    task.file().format(), Record.class, io.newInputFile(task.file()))
+                .project(deletes.requiredSchema())
+                .idToConstant(PartitionUtil.constantsMap(task, IdentityPartitionConverters::convertConstant))
+                .split(task.start(), task.length())
+                .build();
+        try (CloseableIterable<Record> kept = deletes.filter(records)) {
+          kept.forEach(record -> rows.add(Values.structToJson(schema.asStruct(), record)));
+        }
+      }
+    }
+    return rows;
   }
 
   /** Writes rows, one file a partition value, in the format that is named. */
   private static void append(JsonNode request) throws Exception {
-    Table table = new HadoopTables(CONF).load(request.get("location").textValue());
+    Table table = Tables.load(request);
     AppendFiles append = table.newAppend();
     for (DataFile file : written(table, formatOf(request), request.get("rows"))) {
       append.appendFile(file);
@@ -169,13 +213,19 @@ public final class Judge {
       key.partition(wrapper.wrap(record));
       groups.computeIfAbsent(key.copy(), made -> new ArrayList<>()).add(record);
     }
-    GenericAppenderFactory factory = new GenericAppenderFactory(table.schema(), table.spec());
-    factory.setAll(table.properties());
     OutputFileFactory files = OutputFileFactory.builderFor(table, 1, 1).format(format).build();
     List<DataFile> made = new ArrayList<>();
     for (Map.Entry<PartitionKey, List<Record>> group : groups.entrySet()) {
+      EncryptedOutputFile file = files.newOutputFile(group.getKey());
       DataWriter<Record> writer =
-          factory.newDataWriter(files.newOutputFile(group.getKey()), format, group.getKey());
+          FormatModelRegistry.<Record, Schema>dataWriteBuilder(format, Record.class, file)
+              .schema(table.schema())
+              .setAll(table.properties())
+              .metricsConfig(MetricsConfig.forTable(table))
+              .keyMetadata(file.keyMetadata())
+              .spec(table.spec())
+              .partition(group.getKey())
+              .build();
       try (writer) {
         writer.write(group.getValue());
       }
@@ -189,7 +239,7 @@ public final class Judge {
    * commit: position delete files in version 2, deletion vectors in version 3.
    */
   private static void delete(JsonNode request) throws Exception {
-    BaseTable table = (BaseTable) new HadoopTables(CONF).load(request.get("location").textValue());
+    BaseTable table = Tables.load(request);
     FileFormat format = formatOf(request);
     Map<String, FileScanTask> tasks = new HashMap<>();
     try (CloseableIterable<FileScanTask> planned = table.newScan().planFiles()) {
@@ -201,13 +251,16 @@ public final class Judge {
       written(table, format, request.get("rows")).forEach(delta::addRows);
     }
     if (table.operations().current().formatVersion() > 2) {
-      BaseDeleteLoader loader = new BaseDeleteLoader(file -> table.io().newInputFile(file.location()));
+      BaseDeleteLoader loader = new BaseDeleteLoader(table.io()::newInputFile);
       OutputFileFactory files = OutputFileFactory.builderFor(table, 1, 1).format(FileFormat.PUFFIN).build();
       BaseDVFileWriter writer =
           new BaseDVFileWriter(
               files,
               path -> {
-                List<DeleteFile> deletes = tasks.get(path).deletes();
+                List<DeleteFile> deletes =
+                    tasks.get(path).deletes().stream()
+                        .filter(file -> file.content() == FileContent.POSITION_DELETES)
+                        .toList();
                 return deletes.isEmpty() ? null : loader.loadPositionDeletes(deletes, path);
               });
       try (writer) {
@@ -223,9 +276,8 @@ public final class Judge {
       eachPosition(request, tasks, (file, spec, position) -> {
         PositionDeleteWriter<Record> writer =
             writers.computeIfAbsent(file.location(), path ->
-                new GenericAppenderFactory(table.schema(), spec)
-                    .newPosDeleteWriter(files.newOutputFile(spec, file.partition()), format, file.partition()));
-        writer.write(PositionDelete.<Record>create().set(file.location(), position, null));
+                positionWriter(files.newOutputFile(spec, file.partition()), format, spec, file.partition()));
+        writer.write(PositionDelete.<Record>create().set(file.location(), position));
       });
       for (PositionDeleteWriter<Record> writer : writers.values()) {
         writer.close();
@@ -234,6 +286,19 @@ public final class Judge {
       }
     }
     delta.commit();
+  }
+
+  private static PositionDeleteWriter<Record> positionWriter(
+      EncryptedOutputFile file, FileFormat format, PartitionSpec spec, StructLike partition) {
+    try {
+      return FormatModelRegistry.<Record>positionDeleteWriteBuilder(format, file)
+          .keyMetadata(file.keyMetadata())
+          .spec(spec)
+          .partition(partition)
+          .build();
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
   }
 
   private interface AtPosition {
@@ -250,16 +315,21 @@ public final class Judge {
 
   /** Deletes the rows that have the values of a row of "rows" in the columns "names"; of tables without partitions. */
   private static void deleteEqual(JsonNode request) throws Exception {
-    Table table = new HadoopTables(CONF).load(request.get("location").textValue());
+    Table table = Tables.load(request);
     FileFormat format = formatOf(request);
     List<String> names = new ArrayList<>();
     request.get("names").forEach(name -> names.add(name.textValue()));
     Schema keys = table.schema().select(names);
     int[] ids = keys.columns().stream().mapToInt(Types.NestedField::fieldId).toArray();
-    OutputFileFactory files = OutputFileFactory.builderFor(table, 1, 1).format(format).build();
+    EncryptedOutputFile file =
+        OutputFileFactory.builderFor(table, 1, 1).format(format).build().newOutputFile();
     EqualityDeleteWriter<Record> writer =
-        new GenericAppenderFactory(table.schema(), table.spec(), ids, keys, null)
-            .newEqDeleteWriter(files.newOutputFile(), format, null);
+        FormatModelRegistry.<Record, Schema>equalityDeleteWriteBuilder(format, Record.class, file)
+            .schema(keys)
+            .equalityFieldIds(ids)
+            .keyMetadata(file.keyMetadata())
+            .spec(table.spec())
+            .build();
     try (writer) {
       for (JsonNode row : request.get("rows")) {
         writer.write(Values.structFromJson(keys.asStruct(), row));
@@ -270,7 +340,7 @@ public final class Judge {
 
   /** Clusters the entries of data manifests by partition, and gives how many manifests of data the table has then. */
   private static int rewriteManifests(JsonNode request) {
-    Table table = new HadoopTables(CONF).load(request.get("location").textValue());
+    Table table = Tables.load(request);
     table.rewriteManifests().clusterBy(file -> file.partition().toString()).commit();
     table.refresh();
     return table.currentSnapshot().dataManifests(table.io()).size();
@@ -309,7 +379,7 @@ public final class Judge {
 
   /** Renames and promotes columns: {"rename": {old: new}, "promote": {name: type}, "drop": [name]}. */
   private static void evolve(JsonNode request) {
-    Table table = new HadoopTables(CONF).load(request.get("location").textValue());
+    Table table = Tables.load(request);
     var update = table.updateSchema();
     request.path("promote").fields().forEachRemaining(
         e ->

@@ -11,17 +11,15 @@ import org.apache.datasketches.theta.CompactSketch;
 import org.apache.datasketches.theta.SetOperation;
 import org.apache.datasketches.theta.Union;
 import org.apache.datasketches.theta.UpdateSketch;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.iceberg.PartitionStatisticsFile;
-import org.apache.iceberg.PartitionStats;
+import org.apache.iceberg.PartitionStatistics;
 import org.apache.iceberg.PartitionStatsHandler;
 import org.apache.iceberg.Partitioning;
-import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.StatisticsFile;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableUtil;
 import org.apache.iceberg.data.IcebergGenerics;
 import org.apache.iceberg.data.Record;
-import org.apache.iceberg.hadoop.HadoopTables;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.puffin.BlobMetadata;
 import org.apache.iceberg.puffin.Puffin;
@@ -37,8 +35,8 @@ final class Statistics {
   private Statistics() {}
 
   /** Those of the current snapshot, which are computed and registered first if that is asked for. */
-  static ObjectNode partitions(JsonNode request, Configuration conf) throws Exception {
-    Table table = new HadoopTables(conf).load(request.get("location").textValue());
+  static ObjectNode partitions(JsonNode request) throws Exception {
+    Table table = Tables.load(request);
     if (request.path("compute").booleanValue()) {
       PartitionStatisticsFile made = PartitionStatsHandler.computeAndWriteStatsFile(table);
       table.updatePartitionStatistics().setPartitionStatistics(made).commit();
@@ -47,12 +45,11 @@ final class Statistics {
     PartitionStatisticsFile file =
         table.partitionStatisticsFiles().stream().filter(one -> one.snapshotId() == current).findFirst().orElseThrow();
     Types.StructType type = Partitioning.partitionType(table);
-    int version = ((BaseTable) table).operations().current().formatVersion();
+    int version = TableUtil.formatVersion(table);
     ArrayNode rows = MAPPER.createArrayNode();
-    try (CloseableIterable<PartitionStats> read =
-        PartitionStatsHandler.readPartitionStatsFile(
-            PartitionStatsHandler.schema(type, version), table.io().newInputFile(file.path()))) {
-      for (PartitionStats stats : read) {
+    try (CloseableIterable<PartitionStatistics> read =
+        table.newPartitionStatisticsScan().useSnapshot(current).scan()) {
+      for (PartitionStatistics stats : read) {
         ObjectNode row = rows.addObject();
         row.set("partition", Values.structToJson(type, stats.partition()));
         row.put("spec_id", stats.specId());
@@ -81,8 +78,8 @@ final class Statistics {
    * For each sketch of the current snapshot: its column, the number that is stated, its estimate, that of a sketch which
    * Java makes of the column's values, and that of the union of both.
    */
-  static ArrayNode sketches(JsonNode request, Configuration conf) throws Exception {
-    Table table = new HadoopTables(conf).load(request.get("location").textValue());
+  static ArrayNode sketches(JsonNode request) throws Exception {
+    Table table = Tables.load(request);
     long current = table.currentSnapshot().snapshotId();
     StatisticsFile file =
         table.statisticsFiles().stream().filter(one -> one.snapshotId() == current).findFirst().orElseThrow();

@@ -1,0 +1,106 @@
+"""Commits on a base that the version hint names: fewer requests, and the same outcomes when the hint is old."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from icefield import Table, load_catalog
+from icefield.abc import PutMode
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.catalog import Catalog
+from icefield.toolkit import VersionedStrategy, read_whole
+from tables import SCHEMA, ids, rows
+
+SYSTEM = MemoryFileSystem()
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    found = load_catalog("bases", type="directory", warehouse=f"memory://bases/{uuid4().hex}")
+    found.create_namespace("db")
+    return found
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    made = catalog.create_table("db.t", SCHEMA)
+    made.append(rows([1]))
+    return made
+
+
+def hint_of(table: Table) -> str:
+    return f"{table.location()}/metadata/version-hint.text"
+
+
+def left_at(table: Table, version: int) -> None:
+    """What a writer leaves that was killed after its commit and before it wrote the hint."""
+    SYSTEM.put(hint_of(table), str(version).encode(), PutMode.OVERWRITE)
+
+
+def other_writer(catalog: Catalog) -> Table:
+    return catalog.load_table("db.t")
+
+
+@pytest.fixture
+def stats(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of files whose presence is requested."""
+    asked: list[str] = []
+    real = MemoryFileSystem.stat
+
+    def noted(self: MemoryFileSystem, location: str):
+        asked.append(location.rpartition("/")[2])
+        return real(self, location)
+
+    monkeypatch.setattr(MemoryFileSystem, "stat", noted)
+    return asked
+
+
+def test_an_append_checks_its_base_twice_and_one_name_of_the_next_version(table: Table, stats: list[str]):
+    table.append(rows([2]))
+    assert stats == ["v2.metadata.json", "v3.gz.metadata.json", "v2.metadata.json"]
+
+
+@pytest.mark.spec("COMMIT-03")
+def test_an_append_on_an_old_hint_comes_after_the_commit_that_left_it(catalog: Catalog, table: Table):
+    other_writer(catalog).append(rows([2]))
+    left_at(table, 2)
+    table.append(rows([3]))
+    assert ids(catalog.load_table("db.t")) == [1, 2, 3]
+    assert table.metadata_location.endswith("/v4.metadata.json")
+
+
+def test_a_delete_on_an_old_hint_finds_the_rows_of_the_commit_that_left_it(catalog: Catalog, table: Table):
+    other_writer(catalog).append(rows([2]))
+    left_at(table, 2)
+    table.delete("id = 2")
+    assert ids(catalog.load_table("db.t")) == [1]
+
+
+def test_an_old_hint_does_not_make_an_error_of_a_change_that_is_valid(catalog: Catalog, table: Table):
+    other_writer(catalog).append(rows([2]))
+    snapshot = other_writer(catalog).current_snapshot()
+    assert snapshot is not None
+    left_at(table, 2)
+    table.manage_snapshots().create_tag(snapshot.snapshot_id, "later").commit()
+    assert catalog.load_table("db.t").metadata.refs["later"].snapshot_id == snapshot.snapshot_id
+
+
+def test_a_commit_finds_the_next_version_under_the_old_compressed_name_of_its_base(catalog: Catalog):
+    strategy = catalog.create_table("db.old", SCHEMA)._handle.strategy
+    assert isinstance(strategy, VersionedStrategy)
+    data = read_whole(SYSTEM, f"{strategy.folder}/v1.metadata.json")
+    SYSTEM.delete_many([f"{strategy.folder}/v1.metadata.json"])
+    SYSTEM.put(f"{strategy.folder}/v1.metadata.json.gz", data, PutMode.CREATE)
+    table = catalog.load_table("db.old")
+    SYSTEM.put(f"{strategy.folder}/v2.metadata.json.gz", data, PutMode.CREATE)
+    table.append(rows([1]))
+    assert table.metadata_location.endswith("/v3.metadata.json")
+
+
+def test_a_purged_table_stays_away_though_a_writer_still_holds_it(catalog: Catalog, table: Table):
+    location = table.location()
+    catalog.purge_table("db.t")
+    with pytest.raises(Exception, match=r"db\.t"):
+        table.append(rows([2]))
+    assert not [found for found in SYSTEM.list_files(location) if "/v" in found.location]
