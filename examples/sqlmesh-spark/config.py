@@ -18,9 +18,9 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 spark = SparkSession.builder.master("local[2]").getOrCreate()  # SQLMesh takes the session that is there
 attach(spark, "lake", name="lake")  # the catalog `lake` of icefield.toml
 
-connection = SparkConnectionConfig(catalog="lake")
+connection = SparkConnectionConfig(catalog="lake", concurrent_tasks=1)
 state = DuckDBConnectionConfig(database="state.db")
 config = Config(
     gateways={"lake": GatewayConfig(connection=connection, state_connection=state)},
-    model_defaults=ModelDefaultsConfig(dialect="spark", start="2026-01-01", storage_format="iceberg"),
+    model_defaults=ModelDefaultsConfig(dialect="spark", start="2026-01-01", table_format="iceberg"),
 )

@@ -97,7 +97,7 @@ def _run(python: Path, distributions: tuple[str, ...], arguments: list[str]) -> 
     """Print the versions of distributions and run tests; whether all passed."""
     found = versions(python, list(distributions))
     print(*(f"{name} {version}" for name, version in zip(distributions, found, strict=True)), flush=True)
-    passed, _ = run_tests(python, ["-q", *arguments])
+    passed, _ = run_tests(python, ["-n2", "-q", *arguments])
     return passed
 
 
@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
     """Run the tests; whether one failed."""
     tests = ("plugins/icefield-tools/tests", "plugins/icefield-observe/tests")
     projects = [f"plugins/icefield-tools/tests/test_{name}.py" for name in ("dbt", "sqlmesh")]
-    passed = _run(environment(), _PRINTED, ["-n2", *tests, *arguments])
+    passed = _run(environment(), _PRINTED, [*tests, *arguments])
     built = _run(environment("projects", _PROJECT_PACKAGES), _PRINTED_OF_PROJECTS, projects)
     return not (passed and built)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import threading
 import time
 from collections.abc import Iterator
@@ -13,10 +14,12 @@ from urllib.parse import quote
 import icefield
 import pyarrow as pa
 import pytest
-from explored import TABLE_PAGES, ExploredPage, explored_catalog, explorer_client, settled
+from explored import POLICY, TABLE_PAGES, ExploredPage, explored_catalog, explorer_client, settled
 from icefield import Catalog
 from icefield_explorer import row_page
 from icefield_frames.duckdb_queries import QueryLimits
+from icefield_maintenance.tend import TendedOperation
+from icefield_maintenance.tend.record import TendRecord
 from icefield_rest_server import Principal, StaticTokens
 from local_client import LocalClient
 
@@ -275,3 +278,17 @@ def test_costly_pages_hold_up_no_request_of_the_protocol(client: LocalClient, mo
         held.set()
         for each in pages:
             each.join()
+
+
+def test_the_record_of_maintenance_needs_the_rights_to_read_its_rows(lake: Catalog) -> None:
+    done = TendedOperation(
+        at=dt.datetime.now(dt.UTC), table="db.open", operation="erase", outcome="done", reason="erasure of ann"
+    )
+    TendRecord(lake, POLICY.record, 0).add(done)
+    guarded = explorer_client(lake, authenticator=StaticTokens(TOKENS), authorizer=may, vendor=Gives())
+    assert "erasure of ann" in settled(guarded, "/ui/maintenance/db/open", headers=as_("ann")).text
+    answer = settled(guarded, "/ui/maintenance/db/open", headers=as_("bob"))
+    assert answer.status_code == 200
+    assert "may not read the record" in answer.text
+    assert "erasure of ann" not in answer.text
+    assert guarded.get("/ui/maintenance/db/shape", headers=as_("bob")).status_code == 403

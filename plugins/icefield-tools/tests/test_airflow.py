@@ -25,6 +25,7 @@ from icefield_tools.airflow import IcefieldHook, IcefieldTableTrigger
 from icefield_tools.airflow.hook import catalog_of_connection
 
 ROWS = pa.table({"id": [1, 2], "day": pa.array(["2024-01-01", "2024-01-02"]).cast(pa.date32())})
+README = Path("plugins/icefield-tools/README.md")
 _IMPORTS = """
 from datetime import timedelta
 
@@ -262,8 +263,12 @@ with DAG("again", schedule=None):
     assert table.current_snapshot().summary.get("airflow.dag-id") == "again"
 
 
-def test_the_dag_of_the_guide_runs(catalog: ice.Catalog) -> None:
-    dag, *_ = (block.text for block in Page(Path("docs/guide/airflow.md")).blocks if block.argument == "tools")
+def test_the_dag_of_the_guide_runs_with_its_connection(
+    catalog: ice.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dag, shell = (block.text for block in Page(Path("docs/guide/airflow.md")).blocks)
+    connection = shell.split("'")[1].replace("/data", str(tmp_path))
+    monkeypatch.setenv("AIRFLOW_CONN_ICEFIELD_DEFAULT", connection)
     catalog.create_namespace("shop")
     orders = pa.table({"id": [1, 2], "state": ["new", "sent"]})
     catalog.create_table("shop.orders", orders).append(orders)
@@ -272,3 +277,10 @@ def test_the_dag_of_the_guide_runs(catalog: ice.Catalog) -> None:
     sent = catalog.load_table("shop.sent")
     assert sent.scan().to_arrow().to_pylist() == [{"id": 2, "state": "sent"}] * 2
     assert sent.current_snapshot().summary.get("airflow.task-id") == "ship"
+
+
+def test_the_sensor_of_the_readme_is_made() -> None:
+    [block] = (block for block in Page(README).blocks if "icefield_tools.airflow" in block.text)
+    made: dict[str, Any] = {}
+    exec(block.text, made)
+    assert made["wait"].table == "shop.orders"

@@ -25,7 +25,7 @@ from dagster import (
     asset,
     materialize,
 )
-from fenced import run_page
+from fenced import Page, run_page
 from icefield_tools.dagster import IcefieldIOManager
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -306,3 +306,11 @@ def test_an_asset_key_without_a_namespace_is_refused(lake: Lake) -> None:
 
 def test_what_the_page_shows_runs() -> None:
     run_page(Path("docs/guide/dagster.md"))
+
+
+def test_the_definitions_of_the_readme_are_made() -> None:
+    readme = Page(Path("plugins/icefield-tools/README.md"))
+    [block] = (block for block in readme.blocks if "icefield_tools.dagster" in block.text)
+    made: dict[str, Any] = {}
+    exec(block.text, made)
+    assert made["definitions"].resources["io_manager"].catalog == "prod"

@@ -21,7 +21,7 @@ from dlt.common.destination.exceptions import DestinationTransientException
 from dlt.load.load import Load
 from dlt.pipeline.exceptions import PipelineStepFailed
 from engines import DuckDBEngine
-from fenced import run_page
+from fenced import Page, run_page
 from icefield.errors import NotSupportedByCatalog
 from icefield_tools.dlt import icefield, icefield_adapter
 from icefield_tools.dlt.client import IcefieldClient
@@ -412,6 +412,34 @@ def test_a_destination_is_configured_by_name(tmp_path: Path, monkeypatch: pytest
     assert "prod" in str(made.run([{"id": 1}], table_name="orders"))
     stored = ice.load_catalog("prod", warehouse=f"file://{tmp_path}/prod")
     assert rows_of(stored, "orders", "id") == [(1,)]
+
+
+@pytest.fixture
+def prod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ice.Catalog:
+    """A catalog that the environment configures by name, for programs in a folder of their own."""
+    monkeypatch.setenv("DLT_DATA_DIR", str(tmp_path))
+    properties = {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/prod.db", "WAREHOUSE": f"file://{tmp_path}/prod"}
+    for name, value in properties.items():
+        monkeypatch.setenv(f"ICEFIELD_CATALOG__PROD__{name}", value)
+    return ice.load_catalog("prod")
+
+
+def test_the_configuration_of_the_guide_is_read(tmp_path: Path, prod: ice.Catalog) -> None:
+    [block] = (block for block in Page(Path("docs/guide/dlt.md")).blocks if block.language == "toml")
+    (tmp_path / ".dlt").mkdir()
+    (tmp_path / ".dlt/config.toml").write_text(block.text)
+    made = 'dlt.pipeline("shop", destination="icefield_tools.dlt.icefield", dataset_name="shop")'
+    program = f'import dlt; {made}.run([{{"id": 1}}], table_name="orders")'
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    assert rows_of(prod, "orders", "id") == [(1,)]
+    assert prod.load_table("shop.orders").metadata.format_version == 3
+
+
+def test_the_pipeline_of_the_readme_runs(prod: ice.Catalog) -> None:
+    readme = Page(Path("plugins/icefield-tools/README.md"))
+    [block] = (block for block in readme.blocks if "icefield_tools.dlt" in block.text)
+    exec(block.text, {})
+    assert rows_of(prod, "orders", "id") == [(1,)]
 
 
 @pytest.mark.parametrize("strategy", ["scd2", "cdc"])

@@ -14,6 +14,7 @@ import anyio
 import icefield
 import pyarrow as pa
 import pytest
+from fenced import Page
 from icefield import Catalog
 from mcp import Client, StdioServerParameters
 
@@ -182,6 +183,21 @@ def test_an_error_is_a_message_in_one_line(
     assert isinstance(found, str), found
     assert message in found
     assert "Traceback" not in found
+
+
+def test_the_configuration_of_the_guide_starts_a_server(served: McpServer, catalog: Catalog) -> None:
+    [block] = (block for block in Page(Path("docs/guide/mcp.md")).blocks if block.language == "json")
+    configured = json.loads(block.text)["mcpServers"]["icefield"]
+    assert configured["env"].keys() == {"ICEFIELD_CONFIG"}
+    program = Path(sys.executable).with_name(configured["command"])
+    server = StdioServerParameters(command=str(program), args=configured["args"], env=served.environment)
+
+    async def run() -> None:
+        async with Client(server) as client:
+            answer = await client.call_tool("list_catalogs", {})
+            assert json.loads(answer.content[0].text) == {"catalogs": ["lake", "other"]}
+
+    anyio.run(run)
 
 
 def test_only_the_named_catalog_is_served(served: McpServer, catalog: Catalog) -> None:

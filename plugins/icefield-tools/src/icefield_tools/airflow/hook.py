@@ -95,7 +95,7 @@ def catalog_of_connection(connection: Connection) -> Catalog:
 def _text(connection: str, name: str, value: Any) -> str:
     """The value of a property: JSON has numbers and booleans, too."""
     if not isinstance(value, (str, int, float)):
-        kind = {dict: "an object", list: "an array"}.get(type(value), "null")
+        kind = "null" if value is None else "an array" if isinstance(value, list) else "an object"
         remedy = "the value of a property is a string, a number or a boolean"
         raise InvalidArgument(f"the extra of connection {connection!r} has {kind} for {name!r}: {remedy}")
     return str(value).lower() if isinstance(value, bool) else str(value)
