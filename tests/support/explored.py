@@ -8,7 +8,9 @@ import itertools
 import random
 import sqlite3
 import time
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from html.parser import HTMLParser
 from typing import Any
 from uuid import uuid4
@@ -20,6 +22,8 @@ from icefield.manifest import DataFile
 from icefield.types import DateType, LongType, StringType
 from icefield.types.values import value_to_bytes
 from icefield_explorer import show
+from icefield_maintenance.tend import Policy, TendedOperation
+from icefield_maintenance.tend.record import TendRecord
 from icefield_report import ReportSection, SectionContext
 from icefield_rest_server import Settings, app
 from local_client import LocalClient
@@ -46,7 +50,7 @@ MERGE_ON_READ = {
     "commit.manifest-merge.enabled": "false",
     "comment": "All orders since 2023",
 }
-TABLE_PAGES = ("table", "schema", "snapshots", "diff", "files", "health", "plan", "rows")
+TABLE_PAGES = ("table", "schema", "snapshots", "diff", "files", "health", "maintenance", "plan", "rows")
 
 
 class TendingPlugin:
@@ -88,6 +92,42 @@ def explored_catalog() -> Catalog:
     queries = {"spark": "SELECT country,\n  count(*) AS n\nFROM sales.orders\nGROUP BY country"}
     catalog.create_view("sales.by_country", pa.schema([("country", pa.string()), ("n", pa.int64())]), queries)
     _add_hostile(catalog)
+    return catalog
+
+
+POLICY = Policy.from_mapping(
+    {
+        "record": "ops.tend",
+        "rules": [{"tables": "*", "preset": "upsert-heavy"}, {"tables": "sales.*", "files-per-scan": 2}],
+        "budget": {"bytes-per-day": "1 kB"},
+    }
+)
+"""The policy of the pages about maintenance."""
+
+
+def with_record(catalog: Catalog) -> Catalog:
+    """Add a record of maintenance to the catalog, with texts that are hostile."""
+    record = TendRecord(catalog, POLICY.record, 0)
+    began = dt.datetime.now(dt.UTC) - dt.timedelta(days=2)
+    done = TendedOperation(
+        at=began,
+        table="sales.orders",
+        operation="rewrite_data_files",
+        outcome="done",
+        reason="48 data files in 12 partitions become about 12",
+        planned_requests=36,
+        planned_bytes=5000,
+        planned_rewrite=150_000,
+        measured_requests=35,
+        measured_bytes=-300,
+        rewritten_bytes=150_000,
+        seconds=3.25,
+        owner="host:1",
+    )
+    record.add(done)
+    record.add(replace(done, at=began + dt.timedelta(hours=1), outcome="lost", message="others commit faster"))
+    hostile = {"table": f"{HOSTILE}.{HOSTILE}", "operation": SCRIPT, "message": SCRIPT, "reason": SCRIPT}
+    record.add(replace(done, outcome="failed", **hostile))  # type: ignore[arg-type]
     return catalog
 
 
@@ -187,7 +227,7 @@ class ExploredPage(HTMLParser):
 
 def explorer_client(catalog: Catalog, **settings: Any) -> LocalClient:
     """A client of a server with the explorer."""
-    return LocalClient(app(catalog, Settings(pages={"ui": show}, **settings)))
+    return LocalClient(app(catalog, Settings(pages={"ui": partial(show, policy=POLICY)}, **settings)))
 
 
 def settled(client: LocalClient, path: str, **more: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import threading
 import time
 from collections.abc import Iterator
@@ -13,10 +14,12 @@ from urllib.parse import quote
 import icefield
 import pyarrow as pa
 import pytest
-from explored import TABLE_PAGES, ExploredPage, explored_catalog, explorer_client, settled
+from explored import POLICY, TABLE_PAGES, ExploredPage, explored_catalog, explorer_client, settled
 from icefield import Catalog
 from icefield_explorer import row_page
 from icefield_frames.duckdb_queries import QueryLimits
+from icefield_maintenance.tend import TendedOperation
+from icefield_maintenance.tend.record import TendRecord
 from icefield_rest_server import Principal, StaticTokens
 from local_client import LocalClient
 
@@ -250,6 +253,14 @@ def test_a_query_is_stopped_when_its_time_is_up(client: LocalClient, monkeypatch
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.parametrize("name", ["levenshtein", "Damerau_Levenshtein", "main.editdist3", '"levenshtein"'])
+def test_a_function_that_cannot_be_interrupted_is_refused(client: LocalClient, name: str) -> None:
+    sql = quote(f"SELECT list_transform([1], x -> {name}(repeat('a', 100000), repeat('b', 100000))) FROM range(3)")
+    began = time.monotonic()
+    assert "a limit on time does not stop it" in client.get(f"/ui/rows/web/clicks?sql={sql}").text
+    assert time.monotonic() - began < 15
+
+
 def test_a_query_beyond_its_memory_is_refused(client: LocalClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_page, "_LIMITS", QueryLimits(seconds=20, memory="20MB", threads=1, rows=501))
     sql = quote("SELECT list(range) FROM range(50000000) GROUP BY range % 7")
@@ -275,3 +286,17 @@ def test_costly_pages_hold_up_no_request_of_the_protocol(client: LocalClient, mo
         held.set()
         for each in pages:
             each.join()
+
+
+def test_the_record_of_maintenance_needs_the_rights_to_read_its_rows(lake: Catalog) -> None:
+    done = TendedOperation(
+        at=dt.datetime.now(dt.UTC), table="db.open", operation="erase", outcome="done", reason="erasure of ann"
+    )
+    TendRecord(lake, POLICY.record, 0).add(done)
+    guarded = explorer_client(lake, authenticator=StaticTokens(TOKENS), authorizer=may, vendor=Gives())
+    assert "erasure of ann" in settled(guarded, "/ui/maintenance/db/open", headers=as_("ann")).text
+    answer = settled(guarded, "/ui/maintenance/db/open", headers=as_("bob"))
+    assert answer.status_code == 200
+    assert "may not read the record" in answer.text
+    assert "erasure of ann" not in answer.text
+    assert guarded.get("/ui/maintenance/db/shape", headers=as_("bob")).status_code == 403

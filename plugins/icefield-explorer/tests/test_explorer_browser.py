@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from chromium import running_chromium
-from explored import HOSTILE, MARK, explored_catalog
+from explored import HOSTILE, MARK, POLICY, explored_catalog, with_record
 from icefield_explorer import show
 from icefield_rest_server import Settings, app
 from rest_served import served
@@ -31,14 +32,15 @@ PAGES = {
     "diff": "/diff/sales/orders",
     "files": "/files/sales/orders",
     "health": "/health/sales/orders?doctor=run",
+    "maintenance": "/maintenance/sales/orders",
+    "older files": "/files/sales/orders?at=audit-2023",
     "plan": "/plan/sales/orders?filter=country%20%3D%20'DE'",
     "rows": "/rows/sales/orders",
     "empty": "/files/web/empty",
     "hostile namespace": f"/namespace/{quote(HOSTILE, safe='')}",
     "hostile view": f"/view/{quote(HOSTILE, safe='')}/{quote('v' + HOSTILE, safe='')}",
-    **{
-        f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("table", "schema", "snapshots", "diff", "files", "health")
-    },
+    **{f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("table", "schema", "snapshots", "diff", "files")},
+    **{f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("health", "maintenance")},
     "hostile plan": f"/plan/{_HOSTILE}",
     "hostile rows": f"/rows/{_HOSTILE}",
 }
@@ -63,7 +65,8 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with served(app(explored_catalog(), Settings(pages={"ui": show}))) as url:
+    pages = partial(show, policy=POLICY)
+    with served(app(with_record(explored_catalog()), Settings(pages={"ui": pages}))) as url:
         yield f"{url}/ui"
 
 

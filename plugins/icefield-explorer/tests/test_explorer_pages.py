@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from explored import HOSTILE, TABLE_PAGES, ExploredPage, explored_catalog, explorer_client, settled
+from explored import (
+    HOSTILE,
+    MARK,
+    TABLE_PAGES,
+    ExploredPage,
+    explored_catalog,
+    explorer_client,
+    settled,
+    with_record,
+)
 from icefield import Catalog, Plugins
-from icefield_rest_server import Options
+from icefield_explorer import show
+from icefield_rest_server import Options, Settings, app
 from local_client import LocalClient
 
 ELEMENTS = {"img", "script", "iframe", "object", "embed", "style", "base"}
@@ -240,3 +251,44 @@ def test_the_pages_work_below_another_application(catalog: Catalog) -> None:
     assert found.links
     assert all(each.startswith(("/lake/ui", "#")) for each in found.links)
     assert mounted.get(found.links[-1]).status_code == 200
+
+
+def test_the_page_about_maintenance_shows_goals_the_plan_and_the_record(catalog: Catalog) -> None:
+    client = explorer_client(with_record(explored_catalog()))
+    text = page(client, "/maintenance/sales/orders").text
+    assert "others commit faster" in text
+    assert "35 of 36" in text
+    assert "files-per-scan 2" in text
+    assert "deleted-rows 15 %" in text
+    assert re.search(r"rewrite data files \d+ data files in \d+ partitions become about", text)
+    assert "it lost, failed or gained nothing before" in text or "the budget has" in text
+    assert MARK in page(client, f"/maintenance/{quote(HOSTILE, safe='')}/{quote(HOSTILE, safe='')}").text
+    assert "no operation of the last 90 days" in page(client, "/maintenance/web/clicks").text
+
+
+def test_a_policy_is_found_by_the_configuration_of_the_catalog(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, catalog: Catalog
+) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[rules]]\ntables = "web.*"\nfiles-per-scan = 7\n')
+    (tmp_path / "icefield.toml").write_text(f'[catalog.lake]\n"tend.policy" = "{policy}"\n')
+    monkeypatch.setenv("ICEFIELD_CONFIG", str(tmp_path / "icefield.toml"))
+    client = LocalClient(app(catalog, Settings(pages={"ui": show})))
+    assert "files-per-scan 7" in page(client, "/maintenance/web/clicks").text
+    assert "no goal is stated" in page(client, "/maintenance/sales/orders").text
+    policy.write_text("rules = [")
+    broken = client.get("/ui/maintenance/web/clicks")
+    assert broken.status_code == 500
+    assert str(tmp_path) not in broken.text
+
+
+def test_an_older_snapshot_has_a_heat_map_that_the_time_line_links_to(client: LocalClient, catalog: Catalog) -> None:
+    oldest = catalog.load_table("sales.orders").snapshots()[0]
+    links = page(client, "/snapshots/sales/orders").links
+    (address,) = [each for each in links if each.endswith(f"/files/sales/orders?at={oldest.snapshot_id}")]
+    found = page(client, address.removeprefix("/ui"))
+    assert "Rows 60" in found.text
+    assert "Delete files 0" in found.text
+    assert any(f"by=deletes&at={oldest.snapshot_id}" in each for each in found.links)
+    assert "Delete files 0" not in page(client, "/files/sales/orders").text
+    assert client.get("/ui/files/sales/orders?at=1").status_code == 404

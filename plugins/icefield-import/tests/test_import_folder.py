@@ -194,6 +194,20 @@ def test_json_lines_are_read_by_all_their_columns(catalog: Catalog, tmp_path: Pa
     assert [row["other"] for row in rows(made.table) if row["id"] is None] == [True]
 
 
+def test_a_column_without_values_has_the_type_of_other_files_or_is_a_string(catalog: Catalog, tmp_path: Path) -> None:
+    nothing = pa.table({"id": [1], "n": pa.nulls(1), "all": pa.nulls(1), "s": [{"x": None}], "l": [[None]]})
+    filled = pa.table({"id": [2], "n": [5], "s": [{"x": 1.5}], "all": pa.nulls(1)})
+    folder = tree(tmp_path, {"a.parquet": nothing, "b.parquet": filled})
+    made = import_folder(catalog, "db.t", folder)
+    types = types_of(made.schema)
+    assert (types["n"], types["all"], types["l"]) == ("long", "string", "list<string>")
+    assert rows(made.table) == [
+        {"id": 1, "n": None, "s": {"x": None}, "all": None, "l": [None]},
+        {"id": 2, "n": 5, "s": {"x": 1.5}, "all": None, "l": None},
+    ]
+    assert types_of(import_folder(catalog, "db.u", folder, types={"all": "date"}).schema)["all"] == "date"
+
+
 def test_strings_of_json_are_times_only_if_that_is_stated(catalog: Catalog, tmp_path: Path) -> None:
     lines = [{"id": 1, "t": "2024-01-01T00:00:00+02:00"}, {"id": 2, "t": "2024-01-01T00:00:00Z"}, {"id": 3, "t": None}]
     folder = tree(tmp_path, {"a.json": "\n".join(map(json.dumps, lines))})
@@ -205,13 +219,21 @@ def test_strings_of_json_are_times_only_if_that_is_stated(catalog: Catalog, tmp_
 
 def test_values_of_json_are_cast_to_stated_types_from_their_text(catalog: Catalog, tmp_path: Path) -> None:
     lines = [
-        '{"id": 1, "code": 7, "price": 3.50, "day": "2024-01-01", "hash": 12345678901234567890, "rest": 0.1}',
+        '{"id": 1, "at": "12:30:01.5", "code": 7, "price": 3.50, "day": "2024-01-01", "hash": 12345678901234567890,'
+        ' "rest": 0.1}',
         '{"id": 2, "code": "x", "price": "0.05", "rest": {"a": 1}}',
         "",
         '{"id": 3, "code": [true, 1.50], "day": null, "rest": 9007199254740993}',
     ]
     folder = tree(tmp_path, {"a.json": "\n".join(lines[:1]), "b.json": "\n".join(lines[1:])})
-    types = {"code": "string", "price": "decimal(9,2)", "day": "date", "hash": "decimal(20,0)", "rest": "string"}
+    types = {
+        "code": "string",
+        "price": "decimal(9,2)",
+        "day": "date",
+        "hash": "decimal(20,0)",
+        "rest": "string",
+        "at": "time",
+    }
     found = rows(import_folder(catalog, "db.t", folder, types=types).table)
     assert [[row[name] for row in found] for name in types] == [
         ["7", "x", "[true, 1.5]"],
@@ -219,9 +241,18 @@ def test_values_of_json_are_cast_to_stated_types_from_their_text(catalog: Catalo
         [dt.date(2024, 1, 1), None, None],
         [Decimal("12345678901234567890"), None, None],
         ["0.1", '{"a": 1}', "9007199254740993"],
+        [dt.time(12, 30, 1, 500_000), None, None],
     ]
     with pytest.raises(InvalidFile, match=r"b\.json: .*'x'"):
         import_folder(catalog, "db.u", folder, types={**types, "code": "int"})
+    deep = tree(tmp_path / "deep", {"a.json": '{"code": ' + "[" * 5000 + "]" * 5000 + "}"})
+    with pytest.raises(InvalidFile, match="recursion"):
+        import_folder(catalog, "db.u", deep, types={"code": "string"})
+
+
+def test_a_delimiter_is_one_character(catalog: Catalog, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=r"one character, not '\|\|'"):
+        import_folder(catalog, "db.t", tree(tmp_path, {"a.csv": "a||b\n"}), delimiter="||")
 
 
 def test_integers_of_csv_that_no_double_equals_are_strings(catalog: Catalog, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from icefield.errors import (
     IcefieldError,
     InvalidArgument,
     InvalidSchema,
+    MissingPlugin,
     NoSuchTable,
     TableExists,
     UnsupportedFeature,
@@ -368,3 +369,14 @@ def test_the_command_names_a_metastore(legacy: Legacy, tmp_path: Path) -> None:
     made = run("--metastore", legacy.uri, "--accept-managed")
     assert "imported 1 files of parquet" in made.stdout
     assert lake.load_table("db.t").scan().count() == 2
+
+
+def test_without_the_client_the_extra_is_named(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icefield_import.hive.find_spec", lambda name: None)
+    with pytest.raises(MissingPlugin, match=r'pip install "icefield-import\[hive\]"'):
+        import_hive(catalog, "db.t", "legacy.t", metastore="thrift://127.0.0.1:1")
+
+
+def test_another_catalog_has_no_tables_of_hive(catalog: Catalog) -> None:
+    with pytest.raises(InvalidArgument, match="'lake' is no catalog of type hive"):
+        import_hive(catalog, "db.t", "legacy.t", metastore=catalog)

@@ -143,6 +143,9 @@ REFUSED = {
         "'auth.oauth2.refresh_margin'",
     ),
     "signer": ("    type: rest\n    s3.signer: S3V4RestSigner\n", "'s3.signer'"),
+    "retries": ("    type: rest\n    s3.retry-strategy-impl: a.B\n", "'s3.retry-strategy-impl'"),
+    "host": ("    type: rest\n    adls.dfs-storage-authority: 127.0.0.1:10000\n", "'adls.dfs-storage-authority'"),
+    "versions": ("    type: rest\n    gcs.version-aware: on\n", "'gcs.version-aware'"),
 }
 
 
@@ -153,6 +156,12 @@ def test_a_property_that_cannot_be_honoured_is_refused_by_name(folder: Path, cas
     with pytest.raises(UnsupportedFeature, match=named):
         found("x")
     assert found("fine") == {"type": "sql"}
+
+
+def test_settings_that_are_off_are_not_refused(folder: Path) -> None:
+    path = folder / ".pyiceberg.yaml"
+    path.write_text("legacy-current-snapshot-id: off\ncatalog:\n  x:\n    type: sql\n    gcs.version-aware: f\n")
+    assert found("x")["type"] == "sql"
 
 
 def test_a_setting_of_all_catalogs_that_cannot_be_honoured_is_refused_by_name(folder: Path) -> None:

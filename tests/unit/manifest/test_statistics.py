@@ -8,9 +8,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from icefield.manifest import ManifestEntries, ManifestFile
 from icefield.manifest.columns import MAP_TYPES
 from icefield.manifest.schemas import LOWER_BOUNDS, VALUE_COUNTS
 from icefield.manifest.statistics import map_column, map_columns
+from icefield.types import IntegerType, LongType, StringType
+from icefield.types.values.binary_arrays import from_bytes_array
 
 KEYS = st.integers(1, 4)
 IRREGULAR = st.lists(st.none() | st.lists(KEYS, max_size=4), max_size=6)
@@ -52,3 +55,29 @@ def test_maps_with_the_same_keys_are_not_searched_one_by_one(value: Any, monkeyp
     monkeypatch.setattr("icefield.manifest.statistics.map_column", searched)
     found = map_columns(pa.array([[(1, 5), (2, value)]] * 3, MAP_TYPES[VALUE_COUNTS]), [2])
     assert [column.to_pylist() for column in found.values() if column is not None] == [[value] * 3]
+
+
+def test_bounds_of_several_fields_are_those_of_each_field() -> None:
+    """Fields of one type are decoded together: missing bounds, and those from before a promotion, stay in place."""
+    types = {1: LongType(), 2: LongType(), 3: StringType(), 4: LongType(), 5: IntegerType()}
+    encoded = [
+        {1: b"\1" + bytes(7), 2: b"\2" + bytes(3), 3: b"a", 5: b"\5" + bytes(3)},
+        {1: b"\6" + bytes(7), 2: b"wrong", 3: b"\xff", 5: b"\7" + bytes(3)},
+        {2: b"\3" + bytes(7)},
+    ]
+    maps = pa.array([list(one.items()) for one in encoded], MAP_TYPES[LOWER_BOUNDS])
+    manifest = ManifestFile(manifest_path="m", manifest_length=0, added_snapshot_id=1)
+    one, other = (ManifestEntries(manifest, 3, {LOWER_BOUNDS: maps}) for _ in range(2))
+    one.gather_bounds(LOWER_BOUNDS, types, from_bytes_array)
+    gathered, each = (
+        [entries.bound(LOWER_BOUNDS, number, kind, decode) for number, kind in types.items()]
+        for entries, decode in ((one, _undecoded), (other, from_bytes_array))
+    )
+    assert gathered == each
+    assert gathered[0].to_pylist() == [1, 6, None]
+    assert gathered[1].to_pylist() == [2, None, 3]
+    assert gathered[3] is None
+
+
+def _undecoded(kind: Any, array: pa.Array) -> pa.Array:
+    raise AssertionError(f"{kind} is decoded again")

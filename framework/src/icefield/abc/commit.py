@@ -144,7 +144,7 @@ class CommitStrategy(ABC):
         """The current version: a pointer to its metadata file, or a ``Current``; None when there is no table."""
 
     def load_base(self, known: Pointer) -> Pointer | Current | None:
-        """The base for a commit: the current version, or ``known`` if that is probably current. By default ``load``.
+        """The base for an append: the current version, or ``known`` if that is probably current. By default ``load``.
 
         For strategies that learn this by fewer requests than ``load`` takes. ``commit`` decides for certain.
         """

@@ -97,8 +97,7 @@ def current_of(strategy: CommitStrategy, known: Pointer | None = None) -> Curren
 
 def _read(io: FileIO, strategy: CommitStrategy, pointer: Pointer) -> bytes:
     """The bytes of a metadata file: fetched once, if its location and stamp never come to name another file."""
-    is_fixed = pointer.stamp is not None or not strategy.reuses_locations
-    scope = cache_scope(io) if is_fixed else None
+    scope = cache_scope(io) if pointer.stamp is not None or not strategy.reuses_locations else None
     if scope is None:
         return io.read_metadata(pointer.location)
     key = scope, io.resolve(pointer.location), pointer.stamp

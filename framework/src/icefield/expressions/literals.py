@@ -28,9 +28,7 @@ MAX_DIGITS: Final = 1000
 
 _MAX_BITS: Final = (10**MAX_DIGITS).bit_length()
 
-_NULLS: Final = frozenset({"NAType", "NaTType"})
-"""The types of pandas' nulls."""
-
+_NULLS: Final = frozenset({"NAType", "NaTType"})  # of pandas
 KEYWORDS: Final = frozenset({"and", "or", "not", "is", "in", "like", "between", "null", "nan", "true", "false"})
 WORD: Final = r"[^\W\d][\w$]*"
 """An identifier that needs no quotes."""

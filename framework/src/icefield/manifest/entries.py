@@ -112,6 +112,23 @@ class ManifestEntries:
             self.statistics[key] = None if encoded is None else decode(iceberg_type, encoded)
         return self.statistics[key]
 
+    def gather_bounds(
+        self,
+        kind: int,
+        types: Mapping[int, IcebergType],
+        decode: Callable[[IcebergType, pa.Array], pa.Array],
+    ) -> None:
+        """Decode the bounds of several fields, one call a type, for later use by ``bound``."""
+        by_type: dict[IcebergType, list[tuple[int, pa.Array]]] = {}
+        for field_id, iceberg_type in types.items():
+            encoded = self.statistic(kind, field_id)
+            if encoded is not None and (kind, field_id, iceberg_type) not in self.statistics:
+                by_type.setdefault(iceberg_type, []).append((field_id, encoded))
+        for iceberg_type, columns in by_type.items():
+            together = decode(iceberg_type, pa.concat_arrays([encoded for _, encoded in columns]))
+            for place, (field_id, _) in enumerate(columns):
+                self.statistics[(kind, field_id, iceberg_type)] = together.slice(place * len(self), len(self))
+
     def status(self) -> np.ndarray[Any, Any]:
         """The status of each entry."""
         return numbers_of(self.columns[f.STATUS])

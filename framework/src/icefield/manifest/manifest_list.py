@@ -126,7 +126,8 @@ class ManifestList:
     def may_have_live_files(self) -> np.ndarray[Any, Any]:
         """Which manifests may hold live files: all except those with known counts of no added and no existing files."""
         added, existing, _ = self.file_counts()
-        return (added != 0) | (existing != 0)
+        live: np.ndarray[Any, Any] = (added != 0) | (existing != 0)
+        return live
 
     def file_counts(self) -> np.ndarray[Any, Any]:
         """The numbers of added, existing and deleted files of each manifest, in three rows; -1 if unknown."""

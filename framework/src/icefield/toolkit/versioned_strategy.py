@@ -228,13 +228,10 @@ class VersionedStrategy(CommitStrategy):
         self.forget([location for _, location in doomed])
 
     def __is_compressed(self, version: int, base: Pointer | None) -> bool:
-        """Whether another engine has published that version as a compressed file.
-
-        Present engines only read the old form of a compressed name. So it is requested only where the base has it.
-        """
+        """Whether another engine has published that version as a compressed file."""
         names = self.__compressed(version)
         if base is not None and base.location not in self.__compressed(version - 1)[1:]:
-            del names[1:]
+            del names[1:]  # engines that write the old form of the name have written the base in it
         return _first(self.file_system.stat_many(names)) is not None
 
     def __refuse_unsafe(self, metadata: TableMetadata) -> None:

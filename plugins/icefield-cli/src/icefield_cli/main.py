@@ -7,6 +7,7 @@ that the command cleans up.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(arguments)
     signal.signal(signal.SIGINT, _end)
     sys.unraisablehook = _unraisable
+    gc.set_threshold(20_000, 20, 20)  # imports make many objects and no garbage
     if not _has_output():
         print_error("the standard output is closed, and nothing was done")
         return 1

@@ -40,24 +40,29 @@ class HeatCell:
 
 
 def files(request: PageRequest) -> Answer:
-    """The page with the partitions and the files of the current snapshot."""
+    """The page with the partitions and the files of a snapshot, by default the current one."""
     visit = TableVisit.of(request, "files", files=True)
     table = visit.table
     measure = _MEASURES.get(visit.asked("by"), "size")
     first = visit.number("first", 10_000_000)
-    facts = visit.facts() if table.current_snapshot() else None
+    snapshot = visit.snapshot(at := visit.asked("at", 1000))
+    shown = snapshot.snapshot_id if at and snapshot is not None else None
+    facts = visit.facts(shown) if snapshot is not None else None
     found = plots = None
     if facts is not None:
         names = {"file-sizes", "skew"}
-        plots = visit.result("file-plots", lambda: plots_of(facts, "files", names))
-        found = visit.result("files", lambda: _largest_first(table))
-    pending = table.current_snapshot() is not None and (facts is None or plots is None or found is None)
+        plots = visit.result("file-plots", lambda: plots_of(facts, "files", names), shown)
+        found = visit.result("files", lambda: _largest_first(table, shown), shown)
+    pending = snapshot is not None and (facts is None or plots is None or found is None)
     listed: list[dict[str, Any]] = [] if found is None else found.slice(first, _EACH).to_pylist()
     total = 0 if found is None else found.num_rows
     every = len(facts.sizes) + len(facts.delete_sizes) if facts else 0
     return visit.page(
         "files.html",
         refresh=pending,
+        at=at,
+        snapshot=snapshot,
+        refs=sorted(table.refs().items()),
         facts=facts,
         cells=heat_map(facts, measure) if facts and facts.partitions.is_partitioned else [],
         measures=list(_MEASURES),
@@ -102,7 +107,7 @@ def heat_map(facts: Facts, measure: str) -> list[HeatCell]:
     return cells
 
 
-def _largest_first(table: Table) -> pa.Table:
-    """The largest files of the current snapshot; a copy, so that the others are not kept."""
-    found = table.inspect.scan("files", selected_fields=_COLUMNS).to_arrow()
+def _largest_first(table: Table, snapshot_id: int | None) -> pa.Table:
+    """The largest files of a snapshot; a copy, so that the others are not kept."""
+    found = table.inspect.scan("files", snapshot_id=snapshot_id, selected_fields=_COLUMNS).to_arrow()
     return found.take(pc.select_k_unstable(found, _MOST_LISTED, [("file_size_in_bytes", "descending")]))

@@ -8,9 +8,19 @@ from types import MappingProxyType
 from typing import Final
 
 from icefield.errors import IcefieldError, NoSuchNamespace, NoSuchSnapshot, NoSuchTable, NoSuchView
+from icefield_maintenance.tend import Policy
 from icefield_rest_server import Answer, PageRequest, Refused
 
-from icefield_explorer import catalog_pages, change_pages, file_pages, health_page, plan_page, row_page, table_pages
+from icefield_explorer import (
+    catalog_pages,
+    change_pages,
+    file_pages,
+    health_page,
+    maintenance_page,
+    plan_page,
+    row_page,
+    table_pages,
+)
 from icefield_explorer.rendering import page, style_sheet
 
 _log = logging.getLogger(__name__)
@@ -32,10 +42,14 @@ _PAGES: Final[Mapping[str, Callable[[PageRequest], Answer]]] = MappingProxyType(
 _NOT_FOUND: Final = (NoSuchNamespace, NoSuchSnapshot, NoSuchTable, NoSuchView)
 
 
-def show(request: PageRequest) -> Answer:
-    """Answer a request of a page; errors are pages, too. No page changes anything."""
+def show(request: PageRequest, policy: Policy | None = None) -> Answer:
+    """Answer a request of a page; errors are pages, too. No page changes anything.
+
+    ``policy`` is the one by which the tables are maintained; by default the file that the catalog's property
+    ``tend.policy`` names.
+    """
     try:
-        return _shown(request)
+        return _shown(request, policy)
     except Refused as error:
         status, message = error.status, error.message
     except _NOT_FOUND as error:
@@ -50,10 +64,12 @@ def show(request: PageRequest) -> Answer:
     return page(request, "error.html", status, code=status, message=message)
 
 
-def _shown(request: PageRequest) -> Answer:
+def _shown(request: PageRequest, policy: Policy | None) -> Answer:
     if not request.parts:
         return catalog_pages.catalog(request)
     name, *levels = request.parts
+    if name == "maintenance" and levels:
+        return maintenance_page.maintenance(request, policy)
     if found := _PAGES.get(name):
         if levels:
             return found(request)

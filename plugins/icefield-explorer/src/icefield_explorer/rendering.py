@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import pyarrow as pa
 from icefield import __version__
 from icefield.toolkit import without_credentials, without_userinfo
-from icefield_report.formats import printable
+from icefield_report.formats import count, printable
 from icefield_report.page import ENVIRONMENT as REPORT
 from icefield_rest_server import Answer, PageRequest
 from jinja2 import ChoiceLoader, PackageLoader
@@ -49,9 +49,17 @@ def _lines(string: str, most: int) -> Markup:
     return escape(f"{kept}\N{HORIZONTAL ELLIPSIS}" if len(string) > most else kept)
 
 
+def _span(milliseconds: int) -> str:
+    """A time in its largest whole unit, such as 5 days."""
+    for unit, length in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000)):
+        if milliseconds >= length and milliseconds % length == 0:
+            return count(milliseconds // length, unit)
+    return f"{milliseconds / 1000:,.1f} s"
+
+
 _LOADERS: Final = ChoiceLoader([PackageLoader("icefield_explorer"), PackageLoader("icefield_report")])
 _TEMPLATES: Final = REPORT.overlay(loader=_LOADERS)
-_TEMPLATES.filters = {**REPORT.filters, "hidden": _hidden, "lines": _lines}
+_TEMPLATES.filters = {**REPORT.filters, "hidden": _hidden, "lines": _lines, "span": _span}
 _STYLE: Final = b"\n".join(
     files(package).joinpath("templates", name).read_bytes()
     for package, name in (("icefield_report", "style.css"), ("icefield_explorer", "explorer.css"))

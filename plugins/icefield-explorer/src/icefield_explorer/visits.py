@@ -22,6 +22,7 @@ _TABS: Final = (
     ("snapshots", "Snapshots"),
     ("files", "Files"),
     ("health", "Health"),
+    ("maintenance", "Maintenance"),
     ("plan", "Plan"),
     ("rows", "Rows"),
 )
@@ -90,9 +91,9 @@ class TableVisit:
         key = (what, *of, self.table.name(), *version, self.table.io.catalog)
         return background.RESULTS.get(key, work, max(0.0, self.until - time.monotonic()))
 
-    def facts(self) -> Facts | None:
-        """The numbers of the table, or None while they are being read."""
-        found: Facts | None = self.result("facts", lambda: facts_of(self.table))
+    def facts(self, snapshot_id: int | None = None) -> Facts | None:
+        """The numbers of the table, at a snapshot or now, or None while they are being read."""
+        found: Facts | None = self.result("facts", lambda: facts_of(self.table, snapshot_id), snapshot_id)
         return found
 
     def page(self, template: str, *, refresh: bool = False, **values: Any) -> Answer:

@@ -78,7 +78,7 @@ def columns_of(expression: pc.Expression) -> set[str] | None:
 
 
 def with_greatest_nan(expression: pc.Expression, columns: Schema) -> pc.Expression:
-    """The expression with NaN equal to itself and greater than all other numbers.
+    """The expression as SQL engines mean it: NaN equals itself and is the greatest number, IN is unknown for null.
 
     An expression with parts that no engine hands on is left as it is.
     """
@@ -115,17 +115,23 @@ def _rebuilt(node: ArrowNode, columns: Schema) -> pc.Expression:
             return _rebuilt(inner, columns).is_nan()
         case "if_else", (first, second, third):
             return pc.if_else(*(_rebuilt(each, columns) for each in (first, second, third)))
-        case "is_in", (ArrowField(path),) if node.option("null_matching_behavior") in _FALSE_FOR_NULL:
-            values = node.value_set
-            if not isinstance(type_at(columns, path), FloatType | DoubleType):
-                return pc.field(path).isin(values)
-            equal = reduce(or_, (_compared("==", path, value) for value in values))
-            return pc.coalesce(equal, pc.scalar(False))
+        case "is_in", (ArrowField(path),):
+            return _member(path, node.value_set, columns)
         case function, (ArrowField(path), pa.Scalar() as value) if function in _COMPARISONS:
             return _ordered(_COMPARISONS[function], path, value, columns)
         case function, (pa.Scalar() as value, ArrowField(path)) if function in _COMPARISONS:
             return _ordered(MIRRORED[_COMPARISONS[function]], path, value, columns)
     raise ValueError(f"no known part of a filter: {node.function}")
+
+
+def _member(path: Path, values: pa.Array, columns: Schema) -> pc.Expression:
+    """Membership as by IN of SQL: null for null, and for no member of values with a null."""
+    null, known = pc.scalar(pa.scalar(None, pa.bool_())), values.drop_null()
+    if isinstance(type_at(columns, path), FloatType | DoubleType):
+        found = reduce(or_, (_compared("==", path, value) for value in known), pc.scalar(False))
+    else:
+        found = pc.if_else(pc.field(path).is_valid(), pc.field(path).isin(known), null)
+    return found | null if values.null_count else found
 
 
 def _ordered(operator: Comparison, path: Path, value: pa.Scalar, columns: Schema) -> pc.Expression:
@@ -199,6 +205,10 @@ def _among(
     node: ArrowCall, path: Path, translator: Translator, *, negated: bool, null: bool | None = None
 ) -> Translated:
     matching, values = node.option("null_matching_behavior"), node.value_set
+    if null is None and translator.nan_is_greatest:  # IN of SQL: unknown for null, and beside a null that is given
+        if negated and values.null_count:
+            return NONE
+        return translator.among(path, values.drop_null(), negated=negated)
     if values.null_count and (matching not in _FALSE_FOR_NULL or null is not None):
         return UNKNOWN
     if null is None:

@@ -68,8 +68,8 @@ class ScanDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no
     """A scan as a data set: each query plans the files anew, with the columns and the filter that it asks for.
 
     Deletes, evolved schemas and partitions are applied, as by the scan itself. ``nan_is_greatest``: filters compare NaN
-    as DuckDB and Polars do, not as Arrow does. A function of Arrow that goes around ``scanner`` and would open the data
-    files itself raises ``UnsupportedFeature``.
+    and nulls as SQL engines do, not as Arrow does. A function of Arrow that goes around ``scanner`` and would open the
+    data files itself raises ``UnsupportedFeature``.
     """
 
     def __init__(self, scan: Any, *, nan_is_greatest: bool = False) -> None:
@@ -268,7 +268,9 @@ class _RefusingFiles(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has
     create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = delete_file = move = copy_file = _refuse
 
 
-def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expression | None:
+def _both(first: pc.Expression | None, second: pc.Expression | pa.Scalar | None) -> pc.Expression | None:
+    """The conjunction of two filters; DataFusion gives a scalar for a constant."""
+    second = pc.scalar(second) if isinstance(second, pa.Scalar) else second
     return (second if first is None else first) if first is None or second is None else first & second
 
 

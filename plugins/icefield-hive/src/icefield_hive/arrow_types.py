@@ -48,7 +48,7 @@ def of_hive(text: str, *, instants: bool = False) -> pa.DataType:
     a zone. Raises ``UnsupportedFeature`` for
     unions, intervals and ``void``, ``InvalidSchema`` for text that is no type.
     """
-    return _Parser(text, {**_PRIMITIVES, "timestamp": _UTC} if instants else _PRIMITIVES).whole()
+    return _HiveTypeParser(text, {**_PRIMITIVES, "timestamp": _UTC} if instants else _PRIMITIVES).whole()
 
 
 def of_spark(schema: str) -> pa.Schema:
@@ -98,7 +98,7 @@ def _field(name: str, kind: pa.DataType, comment: str | None) -> pa.Field:
     return pa.field(name, kind, metadata={"doc": comment} if comment else None)
 
 
-class _Parser:
+class _HiveTypeParser:
     """Reads one type from left to right."""
 
     def __init__(self, text: str, primitives: Mapping[str, pa.DataType]) -> None:

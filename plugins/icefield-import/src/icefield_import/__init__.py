@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from icefield_import.describer import FileDescriber
     from icefield_import.folder_import import ImportedFolder, import_folder
     from icefield_import.folders import ImportedFile
+    from icefield_import.hive import import_hive
     from icefield_import.hive_folders import folder_values
-    from icefield_import.hive_import import import_hive
 
 # Names are handed on lazily: the hooks are in this package, and each process that lists plugins imports them.
 __getattr__, __dir__ = lazy_names(__name__)

@@ -11,7 +11,7 @@ from icefield_cli import Context, WrongUsage, size
 from icefield_import.delta_import import import_delta
 from icefield_import.folder_import import ImportedFolder, import_folder
 from icefield_import.folders import has_delta_log
-from icefield_import.hive_import import import_hive
+from icefield_import.hive import import_hive
 
 
 def run(

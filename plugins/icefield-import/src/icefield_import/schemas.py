@@ -14,6 +14,7 @@ from icefield.types import IcebergType, NestedField
 
 from icefield_import.checks import FILES_AT_ONCE
 from icefield_import.folders import ImportedFile
+from icefield_import.text_files import with_strings
 
 
 def held_schemas(io: FileIO, files: Iterable[ImportedFile], file_format: str) -> Iterator[tuple[str, pa.Schema]]:
@@ -34,21 +35,49 @@ def held_schemas(io: FileIO, files: Iterable[ImportedFile], file_format: str) ->
 def united_schema(schemas: Iterable[tuple[str, pa.Schema]], format_version: int) -> Schema:
     """The union of files' schemas by name, with optional columns; types are promoted as Iceberg allows.
 
-    Raises ``InvalidSchema`` for types that differ, ``UnsupportedFeature`` for a type that Iceberg lacks, with the name
-    of the column and the location of the file.
+    Below format version 3, which has no type without values, a column that is null in all files is a string. Raises
+    ``InvalidSchema`` for types that differ, and for a type that Iceberg lacks, with the column and the file.
     """
     found = Schema()
+    leftover: dict[str, tuple[str, pa.Field]] = {}
     for location, held in schemas:
-        try:
-            given = as_schema(pa.schema([field.with_nullable(True) for field in held]), format_version)
-            update = SchemaUpdate(found, last_column_id=found.highest_field_id, format_version=format_version)
-            found = update.union_by_name(given).result()
-        except IcefieldError as error:
-            raise InvalidSchema(
-                f"the columns of {location} do not go with those of the files before it: {error}; import it as a table "
-                "of its own, or append its rows",
-                location=location,
-            ) from error
+        typed = held if format_version > 2 else pa.schema(_typed(held))
+        leftover.update({field.name: (location, field) for field in held if field.name not in typed.names})
+        found = _united(found, location, typed, format_version)
+    names = {field.name for field in found.fields}
+    for location, field in leftover.values():
+        if field.name not in names:
+            text = field.with_type(with_strings(field.type, pa.types.is_null))
+            found = _united(found, location, pa.schema([text]), format_version)
+    return found
+
+
+def _united(found: Schema, location: str, held: pa.Schema, format_version: int) -> Schema:
+    try:
+        given = as_schema(pa.schema([field.with_nullable(True) for field in held]), format_version)
+        update = SchemaUpdate(found, last_column_id=found.highest_field_id, format_version=format_version)
+        return update.union_by_name(given).result()
+    except IcefieldError as error:
+        raise InvalidSchema(
+            f"the columns of {location} do not go with those of the files before it: {error}; import it as a table "
+            "of its own, or append its rows",
+            location=location,
+        ) from error
+
+
+def _typed(fields: Iterable[pa.Field]) -> list[pa.Field]:
+    """The fields that may hold values, with only such fields in structs."""
+    found = []
+    for field in fields:
+        kind = field.type
+        if pa.types.is_struct(kind):
+            children = _typed(kind)
+            field = field.with_type(pa.struct(children) if children or not kind.num_fields else pa.null())
+        elif pa.types.is_list(kind):
+            element = _typed([kind.value_field])
+            field = field.with_type(pa.list_(element[0]) if element else pa.null())
+        if not pa.types.is_null(field.type):
+            found.append(field)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import time
 from decimal import Decimal
 from typing import Any, Final, Protocol
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.json as pj
 from icefield import FileIO
-from icefield.errors import InvalidFile
+from icefield.errors import InvalidArgument, InvalidFile
 
 from icefield_import.folders import COMPRESSIONS
 
@@ -36,6 +37,8 @@ class CsvFiles:
     def __init__(
         self, delimiter: str = ",", null_values: Sequence[str] = ("",), block_bytes: int = BLOCK_BYTES
     ) -> None:
+        if len(delimiter) != 1:
+            raise InvalidArgument(f"the delimiter of CSV is one character, not {delimiter!r}")
         self._parse = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         self._read = pc.ReadOptions(block_size=block_bytes)
         self._null_values = list(null_values)
@@ -105,7 +108,7 @@ class JsonFiles:
                 others, texts = self._divided(block)
                 rows = pj.read_json(pa.BufferReader(others), self._options(others), parse)
                 for name, values in texts.items():
-                    rows = rows.append_column(name, pa.array(values, pa.string()).cast(schema.field(name).type))
+                    rows = rows.append_column(name, _cast(values, schema.field(name).type))
                 for batch in rows.to_batches():
                     yield _under(batch, schema)
 
@@ -156,13 +159,10 @@ def _is_long_integer(text: str | None) -> bool:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    """The object on a line. Raises ``ArrowInvalid``."""
-    try:
-        found = json.loads(line, parse_float=Decimal)
-    except ValueError as error:
-        raise pa.ArrowInvalid(f"JSON parse error: {error}") from error
+    """The object on a line. Raises ``ValueError``."""
+    found = json.loads(line, parse_float=Decimal)
     if not isinstance(found, dict):
-        raise pa.ArrowInvalid("JSON parse error: Column() is no object")
+        raise ValueError("JSON parse error: Column() is no object")
     return found
 
 
@@ -171,6 +171,12 @@ def _text(value: Any) -> str | None:
         return value
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
     return str(value) if is_number else json.dumps(value, default=float)
+
+
+def _cast(texts: list[str | None], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_time(kind):  # Arrow casts no string to it
+        return pa.array([None if text is None else time.fromisoformat(text) for text in texts], kind)
+    return pa.array(texts, pa.string()).cast(kind)
 
 
 def _under(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -189,7 +195,7 @@ def _opened(io: FileIO, location: str) -> Iterator[pa.NativeFile]:
         file = source.arrow_file()
         try:
             yield file if codec is None else pa.CompressedInputStream(file, codec)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
             message = str(error).splitlines()[0]
             remedy = "state the type of the column by types, such as types={'name': 'string'}"
             if "Column()" in message:  # Arrow's name of a whole line

@@ -16,6 +16,7 @@ from icefield_maintenance.tend.goals import GOALS, goals_in
 from icefield_maintenance.tend.lease import LeasedTable
 from icefield_maintenance.tend.quantities import Span, StatisticsAge
 from tables import ids, memory_catalog, new_table, rows
+from unchecked_properties import stated
 
 DAY_MS = 86_400_000
 # fmt: off
@@ -25,14 +26,6 @@ HOSTILE = [
     "someone 999999999999999", "x" * 5000 + " 1", "a 1\nb 999999999999999", "streaming\n", "__class__",
 ]
 # fmt: on
-
-
-def stated(table: Table, **properties: str) -> None:
-    """Set properties as another engine does: without a check. In names, two underscores stand for a dash."""
-    given = {name.replace("__", "-").replace("_", "."): value for name, value in properties.items()}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("icefield.metadata.updates.table.check_properties", dict)
-        table.set_properties(given)
 
 
 def appended(catalog: Catalog, name: str, count: int = 3, size: int = 1) -> Table:
@@ -116,7 +109,7 @@ def test_a_fault_is_reported_and_the_goals_of_the_policy_hold(catalog: Catalog) 
     (fault, *done) = Tending(catalog, policy()).run()
     assert (fault.operation, fault.outcome) == ("plan", "failed")
     assert "table property tend.preset" in fault.message
-    assert "table property tend.files-per-scan" in fault.message
+    assert "table property 'tend.files-per-scan'" in fault.message
     assert "\x1b" not in fault.message
     assert [each.operation for each in done] == ["rewrite_data_files"]
 
@@ -162,7 +155,7 @@ def test_an_error_that_nobody_foresaw_concerns_one_table(catalog: Catalog, monke
     original = MaintenanceTable.rewrite_data_files
 
     def failing(self: MaintenanceTable, **options: Any) -> Any:
-        if self._target.name == ("db", "a") or (self._target.name == ("db", "b") and not options.get("dry_run")):
+        if self._table.name() == ("db", "a") or (self._table.name() == ("db", "b") and not options.get("dry_run")):
             raise RecursionError("too deep")
         return original(self, **options)
 
@@ -229,7 +222,7 @@ def test_a_slow_table_holds_up_one_thread_alone(catalog: Catalog, monkeypatch: p
     finished: list[str] = []
 
     def slow(self: MaintenanceTable, **options: Any) -> Any:
-        if self._target.name == ("db", "t0") and not options.get("dry_run"):
+        if self._table.name() == ("db", "t0") and not options.get("dry_run"):
             assert others_done.wait(60)
         return original(self, **options)
 

@@ -13,16 +13,24 @@ _REFUSED_TYPES: Final = {
     "in-memory": "use type='sql' with uri='sqlite:///:memory:' and a warehouse",
     "noop": "it has no tables",
 }
+_HOST: Final = "use 'adls.account-host', or 'adls.connection-string' with endpoints"
 _REFUSED: Final = {
     "auth.custom": "Icefield loads no class of PyIceberg; a plugin can provide an authenticator",
     "auth.impl": "Icefield loads no class of PyIceberg; a plugin can provide an authenticator",
     "auth.entra": "use 'rest.auth.entra.*'",
     "s3.signer": "requests are signed where 'header.X-Iceberg-Access-Delegation' is 'remote-signing'",
     "botocore_session": "it is an object of Python; use 'client.*'",
+    "s3.retry-strategy-impl": "Icefield loads no class of PyIceberg; 's3.retry.total-timeout-ms' bounds retries",
+    "adls.blob-storage-authority": _HOST,
+    "adls.blob-storage-scheme": _HOST,
+    "adls.dfs-storage-authority": _HOST,
+    "adls.dfs-storage-scheme": _HOST,
     "rest.authorization-url": "use 'oauth2-server-uri'",
 }
 # Settings of all of PyIceberg that change the meaning of tables.
 _REFUSED_SETTINGS: Final = ("downcast-ns-timestamp-to-us-on-write", "legacy-current-snapshot-id")
+_FALSE: Final = ("n", "no", "f", "false", "off", "0", "")
+
 _AUTH_TYPES: Final = {
     "noop": "none",
     "basic": "basic",
@@ -51,7 +59,7 @@ def translated(name: str, tree: Any, settings: Mapping[str, Any]) -> dict[str, s
         raise InvalidArgument(f"the catalog '{name}' of PyIceberg's configuration holds no properties by name")
     found = _flat("", tree)
     for key in _REFUSED_SETTINGS:
-        if str(settings.get(key, "false")).lower() not in ("false", "0", "no", ""):
+        if str(settings.get(key, "false")).lower() not in _FALSE:
             raise _refused(name, key, "Icefield writes and reads tables without it; turn it off")
     kind = found.get("type", "").lower()
     if kind in _REFUSED_TYPES:
@@ -60,6 +68,8 @@ def translated(name: str, tree: Any, settings: Mapping[str, Any]) -> dict[str, s
         reason = next((why for prefix, why in _REFUSED.items() if key == prefix or key.startswith(f"{prefix}.")), None)
         if reason is not None:
             raise _refused(name, key, reason)
+    if found.get("gcs.version-aware", "false").lower() not in _FALSE:
+        raise _refused(name, "gcs.version-aware", "files of a table have one version; turn it off")
     made = _with_authentication(name, found)
     if (workers := settings.get("max-workers")) and "io.threads" not in made:
         made["io.threads"] = str(workers)

@@ -74,13 +74,16 @@ class Facts:
         return int(np.count_nonzero(self.sizes < 0.75 * self.target))
 
 
-def facts_of(table: Table) -> Facts:
-    """Read the facts about a table. Nothing is changed, and no data file is read."""
+def facts_of(table: Table, snapshot_id: int | None = None) -> Facts:
+    """Read the facts about a table. Nothing is changed, and no data file is read.
+
+    Files, partitions and manifests are those of a snapshot, by default the current one.
+    """
     metadata = table.metadata
     wanted = ("content", "file_size_in_bytes", "record_count")
-    files = table.inspect.scan("files", selected_fields=wanted).to_arrow()
+    files = table.inspect.scan("files", snapshot_id=snapshot_id, selected_fields=wanted).to_arrow()
     content, sizes, rows = (np.asarray(files[name]).astype(np.int64) for name in wanted)
-    partitions = partitions_of(table)
+    partitions = partitions_of(table, snapshot_id)
     return Facts(
         table=table,
         name=".".join(table.name()),
@@ -98,7 +101,7 @@ def facts_of(table: Table) -> Facts:
         delete_rows=(int(rows[content == 1].sum()), int(rows[content == 2].sum())),
         delete_files=(int(np.count_nonzero(content == 1)), int(np.count_nonzero(content == 2))),
         partitions=partitions,
-        manifests=manifests_of(table, partitions),
+        manifests=manifests_of(table, partitions, snapshot_id),
         commits=_commits(table),
     )
 

@@ -47,10 +47,10 @@ class Manifests:
         return depth
 
 
-def manifests_of(table: Table, partitions: Partitions) -> Manifests:
-    """The manifests of the current snapshot."""
+def manifests_of(table: Table, partitions: Partitions, snapshot_id: int | None = None) -> Manifests:
+    """The manifests of a snapshot, by default the current one."""
     wanted = ("content", "length", "partition_spec_id", "partition_summaries")
-    found = table.inspect.scan("manifests", selected_fields=wanted).to_arrow().combine_chunks()
+    found = table.inspect.scan("manifests", snapshot_id=snapshot_id, selected_fields=wanted).to_arrow().combine_chunks()
     content = np.asarray(found["content"])
     total = int(pc.sum(found["length"]).as_py() or 0)
     data, delete = int(np.count_nonzero(content == 0)), int(np.count_nonzero(content != 0))

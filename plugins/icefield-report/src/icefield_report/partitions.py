@@ -87,10 +87,10 @@ def internal(values: pa.Array) -> list[Any]:
     return found
 
 
-def partitions_of(table: Table) -> Partitions:
-    """The partitions of the current snapshot."""
+def partitions_of(table: Table, snapshot_id: int | None = None) -> Partitions:
+    """The partitions of a snapshot, by default the current one."""
     metadata = table.metadata
-    scan = table.inspect.scan("partitions")
+    scan = table.inspect.scan("partitions", snapshot_id=snapshot_id)
     found = scan.to_arrow().combine_chunks()
     partition = pa.array([], pa.struct([]))
     if "partition" in found.column_names:

@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 from icefield_spark.numbered import found_by_filter
 from icefield_spark.places import Plan, Positions
 from icefield_spark.rewriting import LINEAGE, rewrite_without
-from icefield_spark.writing import ENGINE, spark_write_context
+from icefield_spark.writing import APPLICATION, ENGINE, spark_write_context
 
 if TYPE_CHECKING:  # a worker needs no catalog
     from icefield import Table
@@ -103,7 +103,7 @@ def apply_changes(
     if not files and not gone and not whole:
         return
     condition = AlwaysTrue() if concern is None else concern
-    update = transaction.update_snapshot({**ENGINE, **target.strings, **(strings or {})}, branch)
+    update = transaction.update_snapshot(_summary(session, target, strings), branch)
     dropped = {path for path, rows in gone.items() if len(rows) == target.plan.task(path).file.record_count}
     rest = {path: rows for path, rows in gone.items() if path not in dropped}
     dropped.update(whole)
@@ -166,7 +166,7 @@ def replace_where(
         transaction.overwrite_files(
             files,
             where,
-            {**ENGINE, **target.strings, **(strings or {})},
+            _summary(session, target, strings),
             case_sensitive=case_sensitive,
             branch=branch,
             isolation_level=target.isolation_level,
@@ -175,6 +175,12 @@ def replace_where(
     scan = target.scan(where, case_sensitive=case_sensitive)
     gone = found_by_filter(session, scan, target.plan, set(some))
     apply_changes(session, target, files, gone, transaction, branch=branch, whole=whole, concern=where, strings=strings)
+
+
+def _summary(session: SparkSession, target: Target, strings: Mapping[str, str] | None) -> dict[str, str]:
+    """The properties of the snapshot of a change: the engine and the application, and what the caller gives."""
+    application = session.conf.get(APPLICATION, "") or ""
+    return {**ENGINE, **({APPLICATION: application} if application else {}), **target.strings, **(strings or {})}
 
 
 def _mark(

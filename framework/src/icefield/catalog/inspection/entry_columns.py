@@ -74,10 +74,13 @@ class MetricColumns:
             name = schema.find_column_name(field_id)
             if field.field_type.is_primitive and name is not None:
                 self._fields[name] = field
+        self._types = {field.field_id: field.field_type for field in self._fields.values()}
         self.type = pa.struct([pa.field(name, _metrics_type(self._fields[name])) for name in sorted(self._fields)])
 
     def request(self, wanted: pa.StructType) -> StatisticsRequest:
         """The statistics that a part of the column needs."""
+        if wanted.equals(self.type):
+            return dict.fromkeys(_BY_METRIC.values(), frozenset(self._types))
         ids: dict[int, set[int]] = {}
         for column in wanted:
             for metric in column.type:
@@ -88,6 +91,8 @@ class MetricColumns:
         """The wanted metrics of each file."""
         for kind, ids in self.request(wanted).items():
             entries.gather(kind, ids)
+            if kind in _BOUNDS.values():
+                entries.gather_bounds(kind, {id_: self._types[id_] for id_ in ids}, from_bytes_array)
         columns = [struct_array(self._of(entries, column), list(column.type), len(entries)) for column in wanted]
         return struct_array(columns, list(wanted), len(entries))
 

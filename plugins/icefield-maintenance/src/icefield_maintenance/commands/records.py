@@ -201,8 +201,9 @@ COMMANDS = (
     Command(
         "tend",
         "Keep the tables of the catalog at the goals of a policy, a file in TOML, and of their properties.\n\n"
-        "It does first what gains most for the least rewritten bytes, and explains each decision. Without POLICY the "
-        "goals\nare those of the tables' properties. The exit status is 1 when an operation failed.",
+        "It does first what gains most for the least rewritten bytes, and explains each decision. Without POLICY, the "
+        "file\nis that of the catalog's property tend.policy. Without both, the goals are those of the tables' "
+        "properties.\nThe exit status is 1 when an operation failed.",
         "icefield_maintenance.commands.tend:run",
         (
             Argument("policy", is_required=False),

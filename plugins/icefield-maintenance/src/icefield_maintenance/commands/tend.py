@@ -19,6 +19,7 @@ _OF_PROPERTIES = {"rules": [{"tables": "*"}]}
 
 def run(context: Context, policy: str | None, tables: tuple[str, ...], every: int | None, dry_run: bool) -> None:
     """Run the command."""
+    policy = policy or context.all_properties().get("tend.policy")
     chosen = Policy.from_mapping(_OF_PROPERTIES) if policy is None else Policy.from_file(policy)
     tending = Tending(context.catalog, chosen)
     names = [context.catalog.load_table(each).name() for each in tables] or None

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from icefield_maintenance.tend.commits import CommittedTables
     from icefield_maintenance.tend.costs import ScanCost
     from icefield_maintenance.tend.goals import Goals
+    from icefield_maintenance.tend.outlook import TableOutlook, outlook_of
     from icefield_maintenance.tend.planning import Decision
     from icefield_maintenance.tend.policy import Policy
     from icefield_maintenance.tend.record import TendedOperation
@@ -17,4 +18,14 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = ["CommittedTables", "Decision", "Goals", "Policy", "ScanCost", "TendedOperation", "Tending"]
+__all__ = [
+    "CommittedTables",
+    "Decision",
+    "Goals",
+    "Policy",
+    "ScanCost",
+    "TableOutlook",
+    "TendedOperation",
+    "Tending",
+    "outlook_of",
+]

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from icefield.errors import IcefieldError
+from icefield.errors import IcefieldError, InvalidArgument
 from icefield.manifest import read_manifest_list
 from icefield.metadata import GC_ENABLED, LONG_MAX, WRITE_TARGET_FILE_SIZE, TableMetadata, get_bool, get_int
 
 from icefield_maintenance import gains
 from icefield_maintenance.expiry.retention import Retention, expired
 from icefield_maintenance.gains import Gain
+from icefield_maintenance.properties import TEND_ENABLED
 from icefield_maintenance.tend.costs import ScanCost, scan_cost, total
-from icefield_maintenance.tend.goals import Goals
-from icefield_maintenance.tend.policy import Erasure
+from icefield_maintenance.tend.goals import Goals, goals_in
+from icefield_maintenance.tend.lease import TableLease
+from icefield_maintenance.tend.policy import Erasure, Policy
 from icefield_maintenance.tend.quantities import FileSize
 
 if TYPE_CHECKING:
@@ -50,6 +52,13 @@ class Decision:
     def impossible(cls, fault: str) -> Self:
         """A part of a plan that could not be made."""
         return cls(operation="plan", reason="the table was planned", fault=fault)
+
+
+INTERRUPTED: Final = Decision(
+    operation="expire_snapshots",
+    reason="a process that maintained the table has ended early: its expiry may have left files",
+    options={"older_than": 0},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,32 @@ def decisions(
             yield from part()
         except Exception as error:
             yield Decision.impossible(fault_of(error))
+
+
+def decisions_by(
+    policy: Policy, table: Table, done: Done, now_ms: int, owner: str = "", *, with_erasures: bool = True
+) -> Iterator[Decision]:
+    """The decisions for a table by a policy and by the table's own properties; see ``decisions``.
+
+    Another owner's lease that is over makes an expiry that finishes its work. A property that cannot be used is a
+    fault. No property of a table stops an erasure: erasures are the policy's alone.
+    """
+    name, goals = table.name(), Goals()
+    erasures = policy.erasures_of(name) if with_erasures else []
+    faults: list[str] = []
+    try:
+        if get_bool(table.properties, TEND_ENABLED):
+            goals, faults = goals_in(table.properties, policy.goals_of(name) or Goals())
+        elif not erasures:
+            return
+    except InvalidArgument as error:
+        faults.append(str(error))
+    held = TableLease.of(table.metadata)
+    if held is not None and held.owner != owner and held.is_over(now_ms):
+        yield INTERRUPTED
+    if faults:
+        yield Decision.impossible("; ".join(faults))
+    yield from decisions(table, goals, now_ms, done, erasures)
 
 
 def fault_of(error: Exception) -> str:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable
+from icefield.expressions import EqualTo, as_expression
 
 from icefield_maintenance.tend.costs import ScanCost
-from icefield_maintenance.tend.planning import Done
+from icefield_maintenance.tend.planning import Decision, Done
+from icefield_maintenance.tend.policy import TendBudget
 
 if TYPE_CHECKING:
     from icefield import Catalog, Table
@@ -114,7 +116,7 @@ class TendRecord:
     the bytes and seconds of each table by the days of a week.
     """
 
-    def __init__(self, catalog: Catalog, name: str | None, now_ms: int) -> None:
+    def __init__(self, catalog: Catalog | None, name: str | None, now_ms: int) -> None:
         self._catalog, self.name = catalog, name
         self._pasts: dict[tuple[str, str], _Past] = {}
         self._erasures: dict[str, set[str]] = {}
@@ -125,7 +127,7 @@ class TendRecord:
         self._lock = Lock()
         if name is not None:
             for each in self._rows(name, now_ms):
-                self._note(each, now_ms)
+                self.note(each, now_ms)
 
     def spent(self, now_ms: int) -> tuple[int, float]:
         """The rewritten bytes, and the hours, of the 24 hours before a time."""
@@ -154,14 +156,15 @@ class TendRecord:
     def add(self, operation: TendedOperation) -> None:
         """Add an operation. Raises errors of commits."""
         with self._lock:
-            self._note(operation, _ms(operation.at))
+            self.note(operation, _ms(operation.at))
             if self.name is None:
                 return
             if self._table is None:
                 self._table = self._opened(self.name)
             self._table.append(pa.Table.from_pylist([asdict(operation)], schema=SCHEMA))
 
-    def _note(self, operation: TendedOperation, now_ms: int) -> None:
+    def note(self, operation: TendedOperation, now_ms: int) -> None:
+        """Take an operation into account, without adding it to the table."""
         at = _ms(operation.at)
         past = self._pasts.setdefault((operation.table, operation.operation), _Past())
         past.last_ms = max(past.last_ms, at)
@@ -182,22 +185,59 @@ class TendRecord:
         self._used[operation.table, day] = nbytes + operation.rewritten_bytes, seconds + operation.seconds
 
     def _rows(self, name: str, now_ms: int) -> Iterator[TendedOperation]:
+        assert self._catalog is not None
         try:
             table = self._table = self._catalog.load_table(name)
         except (NoSuchTable, NoSuchNamespace):
             return
-        if missing := [each for each in _READ if each not in table.schema().column_names]:
-            raise InvalidArgument(f"table {name} is no record of maintenance: it has no column {missing[0]}")
-        since = time_of(now_ms - _MEMORY_MS).isoformat()
-        needed = f"at >= '{since}' or operation in ('erase', 'remove_orphan_files')"
-        found = table.scan(needed, selected_fields=_READ).to_arrow()
-        for batch in found.sort_by("at").to_batches():
-            for row in batch.to_pylist():
-                yield TendedOperation(**{name: value for name, value in row.items() if value is not None})
+        yield from recorded_operations(table, now_ms)
 
     def _opened(self, name: str) -> Table:
+        assert self._catalog is not None
         self._catalog.create_namespace_if_not_exists(tuple(name.split("."))[:-1])
         return self._catalog.create_table_if_not_exists(name, SCHEMA, properties=_PROPERTIES)
+
+
+def reason_to_wait(
+    decision: Decision, table: str, record: TendRecord, budget: TendBudget, now_ms: int, reserved: int = 0
+) -> str:
+    """The reason for which an operation waits; empty if it can be carried out now.
+
+    ``reserved`` are the bytes of operations that are under way.
+    """
+    if decision.is_urgent:
+        return ""
+    pause = record.pause_ms(table, decision.operation, now_ms)
+    if pause:
+        return f"it lost, failed or gained nothing before: the next attempt is in {pause // 60_000 + 1} minutes"
+    if not budget.is_open(now_ms):
+        return f"no window is open: {', '.join(budget.windows)} UTC"
+    nbytes, hours = record.spent(now_ms)
+    if budget.hours_per_day is not None and hours >= budget.hours_per_day:
+        return f"the budget of {budget.hours_per_day} hours per day is spent"
+    left = None if budget.bytes_per_day is None else max(0, budget.bytes_per_day - nbytes - reserved)
+    if left is not None and decision.rewritten_bytes > left:
+        return f"the budget has {left:,} bytes left today, and it rewrites {decision.rewritten_bytes:,}"
+    return ""
+
+
+def recorded_operations(
+    record: Table, now_ms: int, *, days: int = _MEMORY_DAYS, of: str | None = None
+) -> Iterator[TendedOperation]:
+    """The operations of so many days, and erasures and searches for orphans of any age, in the order of time.
+
+    ``of`` limits them to a table, and gives all of their columns. Raises ``InvalidArgument`` for another table.
+    """
+    names = _READ if of is None else SCHEMA.names
+    if missing := [each for each in names if each not in record.schema().column_names]:
+        name = ".".join(record.name())
+        raise InvalidArgument(f"table {name:.100} is no record of maintenance: it has no column {missing[0]}")
+    since = time_of(now_ms - days * _DAY_MS).isoformat()
+    wanted = as_expression(f"at >= '{since}' or operation in ('erase', 'remove_orphan_files')")
+    found = record.scan(wanted if of is None else wanted & EqualTo("table", of), selected_fields=tuple(names))
+    for batch in found.to_arrow().sort_by("at").to_batches():
+        for row in batch.to_pylist():
+            yield TendedOperation(**{name: value for name, value in row.items() if value is not None})
 
 
 def _ms(at: dt.datetime) -> int:

@@ -11,28 +11,20 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from icefield.abc import ServedCatalog, WorkRunner
-from icefield.errors import CommitFailed, InvalidArgument
-from icefield.metadata import get_bool
+from icefield.errors import CommitFailed
 from icefield.toolkit import map_ahead
 
 from icefield_maintenance.all_tables import all_tables
-from icefield_maintenance.properties import TEND_ENABLED
-from icefield_maintenance.tend.goals import Goals, goals_in
 from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
 from icefield_maintenance.tend.measuring import measured
-from icefield_maintenance.tend.planning import Decision, TablePlan, decisions, fault_of
+from icefield_maintenance.tend.planning import INTERRUPTED, Decision, TablePlan, decisions_by, fault_of
 from icefield_maintenance.tend.policy import Policy
-from icefield_maintenance.tend.record import Outcome, TendedOperation, TendRecord, time_of
+from icefield_maintenance.tend.record import Outcome, TendedOperation, TendRecord, reason_to_wait, time_of
 
 if TYPE_CHECKING:
     from icefield import Catalog, Table
 
 _HOUR_MS: Final = 3_600_000
-_INTERRUPTED: Final = Decision(
-    operation="expire_snapshots",
-    reason="a process that maintained the table has ended early: its expiry may have left files",
-    options={"older_than": 0},
-)
 _LOST: Final = "another process has taken the table over: the lease was not renewed in time"
 _SHARES: Final = 10
 """The shares of a day's budget. A table that has had one in the last week waits for tables that have not."""
@@ -122,22 +114,8 @@ class Tending:
         return None
 
     def _decisions(self, table: Table) -> Iterator[Decision]:
-        name, goals = table.name(), Goals()
-        erasures = self.policy.erasures_of(name)
-        faults: list[str] = []
-        try:
-            if get_bool(table.properties, TEND_ENABLED):
-                goals, faults = goals_in(table.properties, self.policy.goals_of(name) or Goals())
-            elif not erasures:  # an erasure is the policy's alone
-                return
-        except InvalidArgument as error:
-            faults.append(str(error))
-        held = TableLease.of(table.metadata)
-        if held is not None and held.owner != self._owner and held.is_over(_now_ms()):
-            yield _INTERRUPTED
-        if faults:
-            yield Decision.impossible("; ".join(faults))
-        yield from decisions(table, goals, _now_ms(), self._recorded.done(".".join(name)), erasures)
+        done = self._recorded.done(".".join(table.name()))
+        return decisions_by(self.policy, table, done, _now_ms(), self._owner)
 
     def _foreseen(self, plan: TablePlan) -> list[TendedOperation]:
         found = []
@@ -161,7 +139,7 @@ class Tending:
             table = self.catalog.load_table(name)
             with LeasedTable(table, self._owner, self.policy.lease, is_compared=is_compared) as leased:
                 table = self.catalog.load_table(name)
-                interrupted = [_INTERRUPTED] if leased.was_abandoned else []
+                interrupted = [INTERRUPTED] if leased.was_abandoned else []
                 for decision in chain(interrupted, self._decisions(table)):
                     if decision.fault:
                         done.append(self._outcome(name, decision, "failed", decision.fault))
@@ -204,25 +182,11 @@ class Tending:
         ``reserve`` then takes its bytes from the budget, until it has been carried out.
         """
         with self._lock:
-            reason = "" if decision.is_urgent else self._reason_to_wait(table, decision)
+            name = ".".join(table)
+            reason = reason_to_wait(decision, name, self._recorded, self.policy.budget, _now_ms(), self._reserved)
             if reserve and not reason:
                 self._reserved += decision.rewritten_bytes
         return reason
-
-    def _reason_to_wait(self, table: Name, decision: Decision) -> str:
-        now, budget = _now_ms(), self.policy.budget
-        pause = self._recorded.pause_ms(".".join(table), decision.operation, now)
-        if pause:
-            return f"it lost or failed before: the next attempt is in {pause // 60_000 + 1} minutes"
-        if not budget.is_open(now):
-            return f"no window is open: {', '.join(budget.windows)} UTC"
-        nbytes, hours = self._recorded.spent(now)
-        if budget.hours_per_day is not None and hours >= budget.hours_per_day:
-            return f"the budget of {budget.hours_per_day} hours per day is spent"
-        left = None if budget.bytes_per_day is None else max(0, budget.bytes_per_day - nbytes - self._reserved)
-        if left is not None and decision.rewritten_bytes > left:
-            return f"the budget has {left:,} bytes left today, and it rewrites {decision.rewritten_bytes:,}"
-        return ""
 
     def _outcome(self, table: Name, decision: Decision, outcome: Outcome, message: str = "") -> TendedOperation:
         return TendedOperation(

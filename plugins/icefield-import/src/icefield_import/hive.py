@@ -36,7 +36,7 @@ _BY_POSITION: Final = ("parquet.column.index.access", "orc.force.positional.evol
 
 
 @dataclass(frozen=True)
-class _Folder:
+class _HiveFolder:
     """The folder of a partition, or of a table without partitions."""
 
     location: str
@@ -166,17 +166,17 @@ def _refuse_managed(table: HiveTable) -> None:
         )
 
 
-def _folders(table: HiveTable, partitions: Iterable[HivePartition]) -> Iterator[_Folder]:
+def _folders(table: HiveTable, partitions: Iterable[HivePartition]) -> Iterator[_HiveFolder]:
     columns = table.partition_columns
     if not columns:
         place = table.storage.parameters.get("path") if table.provider is not None else None
-        yield _Folder(place or table.storage.location, _format_of(table, table.storage), {})
+        yield _HiveFolder(place or table.storage.location, _format_of(table, table.storage), {})
         return
     is_empty = True
     for each in partitions:
         is_empty = False
         values = dict(zip(columns, each.values, strict=True))
-        yield _Folder(each.storage.location, _format_of(table, each.storage), values)
+        yield _HiveFolder(each.storage.location, _format_of(table, each.storage), values)
     if is_empty:
         raise FileMissing(
             f"{table} is partitioned by {', '.join(columns)} and has no partition in the metastore: MSCK REPAIR TABLE "
@@ -195,7 +195,7 @@ def _format_of(table: HiveTable, storage: HiveStorage) -> str:
     return found
 
 
-def _files(io: FileIO, table: HiveTable, folder: _Folder) -> Sequence[ImportedFile]:
+def _files(io: FileIO, table: HiveTable, folder: _HiveFolder) -> Sequence[ImportedFile]:
     """The files directly in a folder. Raises ``UnsupportedFeature`` for files in subfolders."""
     found = []
     root = folder.location.rstrip("/")
