@@ -13,6 +13,7 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
 from icefield.metadata import TableMetadata
 from icefield.toolkit import distinct
+from icefield.transaction import WriteResult
 from icefield.writing import WriteContext, write_batches
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +77,7 @@ def commit_changes(
     *,
     concern: BooleanExpression | None = None,
     one_source_row: bool = False,
-) -> None:
+) -> WriteResult:
     """Run the job that writes a frame of changes, and commit its files.
 
     ``concern`` holds for every row that was read, for the checks of concurrent commits. With ``one_source_row``, a
@@ -96,17 +97,20 @@ def commit_changes(
             transaction,
         )
         gone: dict[str, Positions] = {}
-        for path, (positions, goes) in _together(target, rows).items():
+        updated = 0
+        for path, (positions, operations) in _together(target, rows).items():
             if one_source_row and len(distinct(positions)) < len(positions):
                 raise InvalidArgument(
                     "several rows of the source match one row of the table, so that it is not clear what becomes of "
                     f"it: MERGE takes one (data file {path})",
                     location=path,
                 )
+            goes = operations != KEEP
             if goes.any():
                 gone[path] = distinct(positions[goes])
+            updated += int(np.count_nonzero(operations == UPDATE))
         strings = application_of(outcome)
-        apply_changes(
+        return apply_changes(
             session,
             target,
             outcome.files,
@@ -115,16 +119,17 @@ def commit_changes(
             branch=target.branch,
             concern=concern,
             strings=strings,
+            updated=updated,
         )
 
 
 def commit_deletes(
     session: SparkSession, target: Target, found: dict[str, Positions], concern: BooleanExpression | None
-) -> None:
+) -> WriteResult:
     """Commit the removal of the rows at some positions."""
     with target.table.transaction() as transaction:
         transaction.expect_branch(target.branch)
-        apply_changes(session, target, [], found, transaction, branch=target.branch, concern=concern)
+        return apply_changes(session, target, [], found, transaction, branch=target.branch, concern=concern)
 
 
 def gathered(changes: DataFrame, metadata: TableMetadata, context: WriteContext) -> tuple[DataFrame, WriteContext]:
@@ -164,20 +169,19 @@ class _RowChangeWriter:
         yield _row(pickle.dumps(message), None, None)
         for key, pieces in seen.items():
             positions = np.concatenate([piece[0] for piece in pieces])
-            goes = np.concatenate([piece[1] for piece in pieces])
-            yield _row(None, *reported(key, (positions, goes)).columns)
+            operations = np.concatenate([piece[1] for piece in pieces])
+            yield _row(None, *reported(key, (positions, operations)).columns)
 
     def _rows(self, batches: Iterator[pa.RecordBatch], seen: dict[int, Any]) -> Iterator[pa.RecordBatch]:
-        """The rows to write. The locations of rows that came from the table are added to ``seen``."""
+        """The rows to write. ``seen`` gets the locations and operations of rows that came from the table."""
         for batch in batches:
             operation = np.asarray(batch.column(OPERATION))
             old = operation != INSERT
             if old.any():
                 places = np.asarray(batch.column(ROW).filter(pa.array(old)))
-                for goes in (False, True):
-                    chosen = places[(operation[old] != KEEP) == goes]
-                    for number, positions in by_file(chosen):
-                        seen.setdefault(number, []).append((positions, np.full(len(positions), goes)))
+                for done in (KEEP, DELETE, UPDATE):
+                    for number, positions in by_file(places[operation[old] == done]):
+                        seen.setdefault(number, []).append((positions, np.full(len(positions), done, np.int8)))
             written = (operation == UPDATE) | (operation == INSERT)
             if written.any():
                 rows = batch.filter(pa.array(written)).select(self._columns)
@@ -195,7 +199,7 @@ def _row(message: bytes | None, file: Any, positions: Any) -> pa.RecordBatch:
 
 
 def _together(target: Target, rows: list[Any]) -> dict[str, tuple[Positions, Any]]:
-    """The positions of the rows that tasks saw in each file, and whether each row is removed."""
+    """The positions of the rows that tasks saw in each file, and the operation on each row."""
     pieces: dict[int, list[Any]] = {}
     for row in rows:
         pieces.setdefault(row.file, []).append(pickle.loads(bytes(row.positions)))

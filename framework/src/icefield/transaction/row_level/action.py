@@ -85,7 +85,7 @@ class RowLevelAction(SnapshotProducer):
         others = self._others(head, changed)
         added += others
         self._files.finish()
-        self._edited = EditedRows(
+        self.edited = EditedRows(
             inserted=sum(file.record_count for file in others),
             updated=sum(one.updated for one in changed),
             deleted=sum(one.deleted for one in changed),

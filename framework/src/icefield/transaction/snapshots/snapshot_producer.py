@@ -75,7 +75,8 @@ class SnapshotProducer(Action):
         self.write_result = WriteResult()
         """The result, which is complete when the change is committed."""
         self._follows = False
-        self._edited: EditedRows | None = None
+        self.edited: EditedRows | None = None
+        """The rows that an operation on rows changed, for the result; None if the summary's counts say all."""
         self._assembler = ManifestAssembler()
         self._snapshot_id: int | None = None
         self._lists: list[str] = []
@@ -122,7 +123,7 @@ class SnapshotProducer(Action):
             self._assembler.finish()
             return Changes()
         snapshot, keys = self._snapshot(head, changes, context, snapshot_id)
-        self.write_result.count(snapshot_id, snapshot.summary, self._edited)
+        self.write_result.count(snapshot_id, snapshot.summary, self.edited)
         self._assembler.finish()
         if branch is None:
             # A service that merges commits by their requirements may expire the parent of this snapshot.
