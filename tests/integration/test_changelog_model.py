@@ -11,6 +11,7 @@ import os
 import pickle
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -264,7 +265,7 @@ def check(history: History, begin: int, end: int, chance: Random) -> None:
         assert replayed[history.of_scan(row)] >= 0
     assert +replayed == new
 
-    net = Counter({key[2:]: count for key, count in stated(history, scan.with_net_changes().to_arrow()).items()})
+    net = Counter({key[2:]: count for key, count in stated(history, replace(scan, net_changes=True).to_arrow()).items()})
     assert net == Counter({("DELETE", row): n for row, n in (old - new).items()}) + Counter(
         {("INSERT", row): n for row, n in (new - old).items()}
     )

@@ -119,6 +119,7 @@ def deleting_files(manifests: int) -> Work:
 
 
 def merging_manifests(manifests: int) -> Work:
+    """A commit merges from 100 manifests on, by default."""
     table = with_files(manifests, 2)
     with table.transaction() as tx:
         tx.set_properties({"commit.manifest-merge.enabled": "true"})
@@ -147,7 +148,7 @@ FILES = {
     inspecting: 20,
     appending_files: 20,
     deleting_files: 10,
-    merging_manifests: 50,
+    merging_manifests: 100,
     rewriting_manifests: 20,
     rewriting_manifests_of_other_partitions: 20,
     expiring_files: 20,
@@ -218,7 +219,7 @@ def test_twice_the_rows_take_about_twice_the_time(shape: Callable[[int], Work]) 
 def test_a_rewrite_that_walks_all_manifests_for_each_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     def walking(entries: ManifestEntries, *given: Any) -> sorting.Ints:
         seen.append(entries.column(FILE_PATH))
-        for _ in range(6):
+        for _ in range(50):
             pc.sort_indices(pa.concat_arrays(seen))
         return sorting.sorted_places(entries, *given)
 

@@ -8,7 +8,10 @@ from typing import Any
 import pyarrow as pa
 from icefield import Plugins, load_catalog
 from icefield.catalog import Catalog, Table
+from icefield.engine import open_statistics as open_statistics
+from icefield.manifest import ManifestFile, read_manifest_list
 from icefield.manifest import clear_caches as clear_caches
+from icefield.metadata import Snapshot
 from icefield.storage import FileIO
 from icefield_encryption.local_keystore import add_key
 
@@ -51,6 +54,12 @@ def ids(table: Table, row_filter: str | None = None) -> list[int]:
     clear_caches()
     scan = table.scan() if row_filter is None else table.scan(row_filter)
     return sorted(scan.to_arrow().column("id").to_pylist())
+
+
+def manifests_of(table: Table, snapshot: Snapshot | None = None) -> tuple[ManifestFile, ...]:
+    """The manifests of a snapshot, by default of the current one."""
+    snapshot = snapshot or table.current_snapshot()
+    return () if snapshot is None else read_manifest_list(table.io, snapshot, table.metadata).manifests
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -16,7 +16,19 @@ from repository import ROOT
 
 _HOME = ROOT / ".venv" / "tools"
 _NAMES = (
-    *("avro", "cli", "frames", "import", "maintenance", "observe", "parquet", "progress", "rest-server", "spark"),
+    *(
+        "avro",
+        "cli",
+        "encryption",
+        "frames",
+        "import",
+        "maintenance",
+        "observe",
+        "parquet",
+        "progress",
+        "rest-server",
+        "spark",
+    ),
     *("sql", "testing", "tools"),
 )
 _DISTRIBUTIONS = (ROOT, *(ROOT / "plugins" / f"icefield-{name}" for name in _NAMES))
@@ -88,7 +100,8 @@ def environment(name: str = "environment", packages: tuple[str, ...] = _PACKAGES
     if not stamp.exists() or stamp.read_text("utf-8") != digest.hexdigest():
         subprocess.run([*UV, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
         install = [*UV, "pip", "install", "--quiet", "--upgrade", "--python", python, "--find-links", wheels]
-        subprocess.run([*install, *packages, "--group", "dev"], check=True, cwd=ROOT)
+        # Without sources of the workspace, the distributions that the group needs are wheels, too.
+        subprocess.run([*install, *packages, "--no-sources", "--group", "dev"], check=True, cwd=ROOT)
         stamp.write_text(digest.hexdigest(), "utf-8")
     return python
 

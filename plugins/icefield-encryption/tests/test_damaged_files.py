@@ -15,7 +15,10 @@ from icefield.errors import DecryptionFailed
 from icefield_encryption.streams import BLOCK
 
 MEMORY = "memory://damaged"
-COUNT = 5_000 if os.environ.get("ICEFIELD_SOAK") else 300
+SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
+COUNT = 5_000 if SOAK else 300
+SEED = random.SystemRandom().randrange(2**32) if SOAK else 0
+"""A soak tries other files each time; a failure names the seed."""
 
 
 def in_memory(folder, name, file_format, **properties):
@@ -91,7 +94,7 @@ def test_a_damaged_or_exchanged_file_raises_one_error_and_gives_no_row(tmp_path,
     used |= {table.current_snapshot().manifest_list, *table.inspect.manifests().column("path").to_pylist()}
     names = [name for name in names if name in used]
     assert len(names) >= 8
-    whole, chance = {name: held[name] for name in names}, random.Random(file_format)
+    whole, chance = {name: held[name] for name in names}, random.Random(f"{file_format}-{SEED}")
     for turn in range(COUNT):
         name = names[turn % len(names)]
         what, held[name] = damaged(whole[name], [*whole.values()], chance)
@@ -101,9 +104,9 @@ def test_a_damaged_or_exchanged_file_raises_one_error_and_gives_no_row(tmp_path,
         except DecryptionFailed:
             pass
         except Exception as error:
-            raise AssertionError(f"{name}: {what}: {type(error)}: {error}") from error
+            raise AssertionError(f"seed {SEED}: {name}: {what}: {type(error)}: {error}") from error
         else:
-            raise AssertionError(f"{name}: {what}: {len(found)} rows")
+            raise AssertionError(f"seed {SEED}: {name}: {what}: {len(found)} rows")
         held[name] = whole[name]
     clear_caches()
     assert len(table.scan().to_arrow()) == 297

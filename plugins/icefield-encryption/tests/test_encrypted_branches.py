@@ -111,6 +111,7 @@ def test_an_interrupted_call_is_finished_by_the_next_one(tmp_path, monkeypatch):
     assert_no_plain_file(table, tmp_path / "warehouse")
 
 
+@pytest.mark.slow
 def test_a_writer_between_the_steps_loses_no_row(tmp_path, monkeypatch):
     table = plain_table(tmp_path)
     wanted = rows_by_ref(table)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import icefield
 import pytest
-from encrypted_tables import FORMATS, MASTER, SCHEMA, catalog_in, clear_caches, keystore, rows
-from icefield.manifest import read_manifest_list
+from encrypted_tables import FORMATS, MASTER, SCHEMA, catalog_in, clear_caches, keystore, manifests_of, rows
 from icefield_encryption.key_metadata import decode
 from icefield_frames.parts import parts_of
 from icefield_frames.selection import arrow_schema
@@ -41,7 +40,7 @@ def secrets(table: icefield.Table, folder: Path) -> dict[str, bytes]:
         else:
             found[key.key_id] = encryption.stored_key(table.metadata, key.key_id).key
     for snapshot in table.snapshots():
-        for manifest in read_manifest_list(table.io, snapshot, table.metadata).manifests:
+        for manifest in manifests_of(table, snapshot):
             found[manifest.manifest_path] = decode(manifest.key_metadata, "m").key
     for task in table.scan().plan_files():
         for file in (task.file, *task.delete_files):

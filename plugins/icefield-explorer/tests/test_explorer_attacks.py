@@ -253,6 +253,14 @@ def test_a_query_is_stopped_when_its_time_is_up(client: LocalClient, monkeypatch
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.parametrize("name", ["levenshtein", "Damerau_Levenshtein", "main.editdist3", '"levenshtein"'])
+def test_a_function_that_cannot_be_interrupted_is_refused(client: LocalClient, name: str) -> None:
+    sql = quote(f"SELECT list_transform([1], x -> {name}(repeat('a', 100000), repeat('b', 100000))) FROM range(3)")
+    began = time.monotonic()
+    assert "a limit on time does not stop it" in client.get(f"/ui/rows/web/clicks?sql={sql}").text
+    assert time.monotonic() - began < 15
+
+
 def test_a_query_beyond_its_memory_is_refused(client: LocalClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_page, "_LIMITS", QueryLimits(seconds=20, memory="20MB", threads=1, rows=501))
     sql = quote("SELECT list(range) FROM range(50000000) GROUP BY range % 7")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import google_crc32c
 import pytest
 from key_service_doubles import Answer, KeyServiceDouble, MasterKeyDouble
 
@@ -21,6 +22,9 @@ class GoogleKmsDouble(KeyServiceDouble):
     def __init__(self) -> None:
         super().__init__()
         self.keys: dict[str, MasterKeyDouble] = {}
+        self.damaged_answers = 0
+        """The number of the next answers whose data changes on the way."""
+        self.checks_requests = True
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: dict[str, Any]) -> Answer:
         if headers.get("Authorization") != f"Bearer {TOKEN}":
@@ -37,15 +41,34 @@ class GoogleKmsDouble(KeyServiceDouble):
         if not key.enabled:
             return _refused(400, "FAILED_PRECONDITION", f"{version} is not enabled, current state is: DISABLED.")
         if found[2] == ":encrypt":
-            data = len(key.versions).to_bytes(2, "big") + key.encrypt(base64.b64decode(body["plaintext"]))
-            return 200, {"name": version, "ciphertext": base64.b64encode(data).decode()}
+            plain = base64.b64decode(body["plaintext"])
+            if int(body["plaintextCrc32c"]) != google_crc32c.value(plain):
+                return _mismatch("plaintext")
+            data = len(key.versions).to_bytes(2, "big") + key.encrypt(plain)
+            answer = {"name": version, "verifiedPlaintextCrc32c": self.checks_requests}
+            return 200, {**answer, **self._checked("ciphertext", data)}
         data = base64.b64decode(body.get("ciphertext", ""))
+        if int(body["ciphertextCrc32c"]) != google_crc32c.value(data):
+            return _mismatch("ciphertext")
         number = int.from_bytes(data[:2], "big")
         made = key.decrypt(data[2:], number) if 0 < number <= len(key.versions) else None
         if made is None:
             said = "Decryption failed: verify that 'name' refers to the correct CryptoKey."
             return _refused(400, "INVALID_ARGUMENT", said)
-        return 200, {"plaintext": base64.b64encode(made).decode()}
+        return 200, self._checked("plaintext", made)
+
+    def _checked(self, name: str, data: bytes) -> dict[str, Any]:
+        """The data with its checksum, as the interface writes numbers of 64 bits."""
+        checksum = str(google_crc32c.value(data))
+        if self.damaged_answers:
+            self.damaged_answers -= 1
+            data = data[:-1] + bytes([data[-1] ^ 1])
+        return {name: base64.b64encode(data).decode(), f"{name}Crc32c": checksum}
+
+
+def _mismatch(name: str) -> Answer:
+    said = f"The checksum in field {name}_crc32c did not match the data in field {name}."
+    return _refused(400, "INVALID_ARGUMENT", said)
 
 
 def _refused(code: int, status: str, said: str) -> Answer:

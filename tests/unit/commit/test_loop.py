@@ -108,12 +108,12 @@ def test_waits_double_up_to_the_longest_and_are_drawn_from_the_whole_interval():
     assert policy.wait_seconds(10_000, lambda low, high: high) == 0.4
 
 
-@pytest.mark.spec("COMMIT-06")
 def test_no_property_of_a_table_asks_for_a_pause_of_years() -> None:
     policy = RetryPolicy(min_wait_ms=10**18, max_wait_ms=10**18)
     assert policy.wait_seconds(5, lambda low, high: high) == 600
 
 
+@pytest.mark.spec("COMMIT-06")
 def test_a_writer_with_bad_luck_is_not_put_to_sleep_for_a_minute():
     policy = RetryPolicy(num_retries=99)
     longest = [policy.wait_seconds(attempt, lambda low, high: high) for attempt in range(1, 30)]

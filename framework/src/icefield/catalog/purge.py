@@ -51,8 +51,7 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
         delete(_content(io, places, manifests))
     delete([manifest.manifest_path for manifest in manifests])
     delete([each.manifest_list for each in metadata.snapshots if each.manifest_list is not None])
-    delete([entry.statistics_path for entry in metadata.statistics])
-    delete([entry.statistics_path for entry in metadata.partition_statistics])
+    delete([entry.statistics_path for entry in metadata.statistics_files])
     versions = [*(entry.metadata_file for entry in metadata.metadata_log), metadata_location]
     delete([location for location in versions if not _is_kept(io, location, strategy)])
     if kept:

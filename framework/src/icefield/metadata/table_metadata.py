@@ -81,6 +81,11 @@ class TableMetadata:
             return True
         return any(each.key_id is not None for each in self.snapshots.known_records())
 
+    @property
+    def statistics_files(self) -> list[StatisticsFile | PartitionStatisticsFile]:
+        """The files of statistics, of columns and of partitions."""
+        return [*self.statistics, *self.partition_statistics]
+
     def schema(self) -> Schema:
         """The current schema."""
         return self.schema_by_id(self.current_schema_id)

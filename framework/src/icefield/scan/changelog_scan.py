@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -114,10 +113,6 @@ class IncrementalChangelogScan(BaseScan):
         return ChangelogPlanner(
             self.metadata, self.io, self.snapshots, self.schema, self._bound_filter, identifier=self.identifier
         )
-
-    def with_net_changes(self, net_changes: bool = True) -> Self:
-        """The scan with or without changes that later changes of the range undid."""
-        return replace(self, net_changes=net_changes)
 
     def _tasks(self, changes: Iterator[ChangedFile]) -> Iterator[ChangelogScanTask]:
         first = next(changes, None)

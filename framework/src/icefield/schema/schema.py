@@ -37,24 +37,15 @@ class Schema:
     columns are allowed under their own names) and for wrong identifier fields.
     """
 
-    __slots__ = (
-        "_arrow",
-        "_field_ids",
-        "_fields_by_id",
-        "_identifier_field_ids",
-        "_names",
-        "_parents",
-        "_schema_id",
-        "_struct",
-    )
+    __slots__ = ("_all_ids", "_arrow", "_by_id", "_identifier_field_ids", "_names", "_parents", "_schema_id", "_struct")
 
     _struct: StructType
     _schema_id: int
     _identifier_field_ids: tuple[int, ...]
-    _fields_by_id: dict[int, NestedField]
+    _by_id: dict[int, NestedField]
     _parents: dict[int, int]
     _names: FieldNames | None
-    _field_ids: frozenset[int] | None
+    _all_ids: frozenset[int] | None
     _arrow: pa.Schema | None
 
     def __init__(self, *fields: NestedField, schema_id: int = 0, identifier_field_ids: Iterable[int] = ()) -> None:
@@ -62,10 +53,10 @@ class Schema:
         set_(self, "_struct", StructType(*fields))
         set_(self, "_schema_id", schema_id)
         set_(self, "_identifier_field_ids", tuple(dict.fromkeys(identifier_field_ids)))
-        set_(self, "_fields_by_id", {})
+        set_(self, "_by_id", {})
         set_(self, "_parents", {})
         set_(self, "_names", None)
-        set_(self, "_field_ids", None)
+        set_(self, "_all_ids", None)
         set_(self, "_arrow", None)
         for field in fields:
             self._enter(field, None)
@@ -74,21 +65,21 @@ class Schema:
 
     def _enter(self, field: NestedField, parent: int | None) -> None:
         id_ = field.field_id
-        if id_ in self._fields_by_id:
-            other = self._fields_by_id[id_].name
+        if id_ in self._by_id:
+            other = self._by_id[id_].name
             raise InvalidSchema(f"fields '{other}' and '{field.name}' have the same id {id_}", field_id=id_)
         if id_ > MAX_USER_FIELD_ID and (id_ not in RESERVED_FIELDS or RESERVED_FIELDS[id_].name != field.name):
             raise InvalidSchema(
                 f"id {id_} of field '{field.name}' is reserved; the highest is {MAX_USER_FIELD_ID}", field_id=id_
             )
-        self._fields_by_id[id_] = field
+        self._by_id[id_] = field
         if parent is not None:
             self._parents[id_] = parent
         for child in field.field_type.children:
             self._enter(child, id_)
 
     def _check_identifier(self, id_: int) -> None:
-        field = self._fields_by_id.get(id_)
+        field = self._by_id.get(id_)
         if field is None:
             raise InvalidSchema(f"identifier field {id_} is not in the schema", field_id=id_)
         name = f"identifier field '{self._full_name(id_)}'"
@@ -103,7 +94,7 @@ class Schema:
     def _ancestors(self, id_: int) -> Iterator[NestedField]:
         parent = self._parents.get(id_)
         while parent is not None:
-            yield self._fields_by_id[parent]
+            yield self._by_id[parent]
             parent = self._parents.get(parent)
 
     @property
@@ -132,25 +123,25 @@ class Schema:
     @property
     def id_to_field(self) -> Mapping[int, NestedField]:
         """Every field by id, nested ones included, in depth-first order."""
-        return MappingProxyType(self._fields_by_id)
+        return MappingProxyType(self._by_id)
 
     @property
     def field_ids(self) -> frozenset[int]:
         """The ids of all fields, nested ones included."""
-        if self._field_ids is None:
-            object.__setattr__(self, "_field_ids", frozenset(self._fields_by_id))
-        assert self._field_ids is not None
-        return self._field_ids
+        if self._all_ids is None:
+            object.__setattr__(self, "_all_ids", frozenset(self._by_id))
+        assert self._all_ids is not None
+        return self._all_ids
 
     @property
     def highest_field_id(self) -> int:
         """The highest id of a field, 0 in an empty schema. Metadata columns do not count."""
-        return max((id_ for id_ in self._fields_by_id if id_ <= MAX_USER_FIELD_ID), default=0)
+        return max((id_ for id_ in self._by_id if id_ <= MAX_USER_FIELD_ID), default=0)
 
     @property
     def column_names(self) -> list[str]:
         """The full names of all fields, nested ones included, in depth-first order."""
-        return [self._full_name(id_) for id_ in self._fields_by_id]
+        return [self._full_name(id_) for id_ in self._by_id]
 
     def parent_of(self, field_id: int) -> int | None:
         """The id of the field that a field is in, or None for a column."""
@@ -168,9 +159,9 @@ class Schema:
         ambiguous name: a path, a tuple, distinguishes a field ``a.b`` from a field ``b`` in ``a``.
         """
         if isinstance(name_or_id, int):
-            if name_or_id not in self._fields_by_id:
+            if name_or_id not in self._by_id:
                 raise InvalidArgument(f"no field has the id {name_or_id}", field_id=name_or_id)
-            return self._fields_by_id[name_or_id]
+            return self._by_id[name_or_id]
         ids = self._lookup(name_or_id, case_sensitive)
         if len(ids) > 1:
             raise InvalidArgument(
@@ -178,7 +169,7 @@ class Schema:
             )
         if not ids:
             raise InvalidArgument(f"no column is named {_shown(name_or_id)}{self._suggestion(name_or_id)}")
-        return self._fields_by_id[next(iter(ids))]
+        return self._by_id[next(iter(ids))]
 
     def has_field(self, name: FieldName, case_sensitive: bool = True) -> bool:
         """Whether ``find_field`` would find that name, or find it more than once."""
@@ -190,7 +181,7 @@ class Schema:
 
     def find_column_name(self, field_id: int) -> str | None:
         """The full name of a field, or None when no field has that id."""
-        return self._full_name(field_id) if field_id in self._fields_by_id else None
+        return self._full_name(field_id) if field_id in self._by_id else None
 
     def name_path(self, field_id: int) -> tuple[str, ...]:
         """The names from the column to a field, with ``element``, ``key`` and ``value``."""

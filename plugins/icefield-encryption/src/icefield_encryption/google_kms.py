@@ -11,6 +11,7 @@ from icefield.errors import AccessDenied, DecryptionFailed, IcefieldError, Inval
 from icefield_encryption.remote_key_service import RemoteKeyService, checked_length, sdk_of
 
 with sdk_of("gcp"):
+    import google_crc32c
     from google.api_core import exceptions
     from google.auth import default
     from google.auth.credentials import AnonymousCredentials
@@ -38,22 +39,33 @@ class GoogleKms(RemoteKeyService):
 
     Properties: ``encryption.google.endpoint``, and ``gcs.oauth2.token``, a token, or
     ``encryption.google.credentials-file``, the JSON file of a service account. Without them, the credentials are those
-    that Google's libraries find by themselves.
+    that Google's libraries find by themselves. Requests and answers carry checksums, as Google's guide to data
+    integrity asks; a request is repeated if one of them is wrong.
     """
 
     packages = ("google", "requests", "urllib3")
 
     def wrap(self, key: bytes, key_id: str) -> bytes:
         """Encrypt a key with the primary version."""
-        given = {"name": _checked(key_id), "plaintext": key}
-        answer = self.ask(key_id, lambda kms: kms.encrypt(request=given, retry=None, timeout=self.seconds), key)
-        return bytes(answer.ciphertext)
+        given = {"name": _checked(key_id), "plaintext": key, "plaintext_crc32c": google_crc32c.value(key)}
+
+        def request(kms: Any) -> bytes:
+            answer = kms.encrypt(request=given, retry=None, timeout=self.seconds)
+            if not answer.verified_plaintext_crc32c:
+                raise exceptions.DataLoss("the service did not verify a request")  # type: ignore[no-untyped-call]
+            return _verified(answer.ciphertext, answer.ciphertext_crc32c)
+
+        return bytes(self.ask(key_id, request, key))
 
     def unwrap(self, wrapped: bytes, key_id: str) -> bytes:
         """Decrypt a key; the service knows the version that wrapped it."""
-        given = {"name": _checked(key_id), "ciphertext": wrapped}
-        answer = self.ask(key_id, lambda kms: kms.decrypt(request=given, retry=None, timeout=self.seconds))
-        return checked_length(bytes(answer.plaintext), "Google Cloud KMS")
+        given = {"name": _checked(key_id), "ciphertext": wrapped, "ciphertext_crc32c": google_crc32c.value(wrapped)}
+
+        def request(kms: Any) -> bytes:
+            answer = kms.decrypt(request=given, retry=None, timeout=self.seconds)
+            return _verified(answer.plaintext, answer.plaintext_crc32c)
+
+        return checked_length(self.ask(key_id, request), "Google Cloud KMS")
 
     def master_key(self, key_id: str) -> MasterKey:
         """The name of the key, and the number of its primary version."""
@@ -87,6 +99,8 @@ class GoogleKms(RemoteKeyService):
             return KeyUnavailable(f"Google Cloud KMS has no master key '{key_id}': {said}", key_id=key_id)
         if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized, GoogleAuthError)):
             return AccessDenied(f"{words}; look at the roles and the credentials")
+        if isinstance(error, exceptions.BadRequest) and "crc32c" in str(said):
+            return self.down("the checksum of a request is wrong")
         if isinstance(error, exceptions.BadRequest) and _status(error) == "FAILED_PRECONDITION":
             return AccessDenied(f"{words}; the version of the key is disabled or destroyed")
         if isinstance(error, _PASSES) or not isinstance(error, exceptions.ClientError):
@@ -94,6 +108,13 @@ class GoogleKms(RemoteKeyService):
         if isinstance(error, exceptions.BadRequest) and "ecrypt" in str(said):
             return DecryptionFailed(f"the master key '{key_id}' of Google Cloud KMS does not open a key: {said}")
         return InvalidArgument(words)
+
+
+def _verified(data: bytes, checksum: int) -> bytes:
+    """The data of an answer. Raises ``DataLoss``, after which the request is repeated, for another checksum."""
+    if google_crc32c.value(data) != checksum:
+        raise exceptions.DataLoss("the checksum of an answer is wrong")  # type: ignore[no-untyped-call]
+    return bytes(data)
 
 
 def _status(error: exceptions.GoogleAPICallError) -> str:

@@ -110,7 +110,12 @@ class StandardEncryption(TableEncryption):
 
     def _key(self, metadata: TableMetadata, parent: EncryptedKey) -> bytes:
         """A key-encryption key, unwrapped, for as long as its service allows."""
-        wrapped, master = _decoded(metadata, parent), parent.encrypted_by_id or _master_id(metadata)
+        wrapped, master = _decoded(metadata, parent), _master_id(metadata)
+        if parent.encrypted_by_id != master:  # the metadata has no say in which other master keys are asked for
+            raise DecryptionFailed(
+                f"table {metadata.location}: the key '{parent.key_id}' is none that the master key '{master}' wrapped",
+                location=metadata.location,
+            )
         with self._lock:
             until, key = self._unwrapped.get((wrapped, master), (0.0, b""))
         if time.monotonic() < until:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.engine import FileChanges, Head, SnapshotProducer
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import (
     GC_ENABLED,
@@ -84,7 +83,7 @@ class TableKeys:
             plain_manifests,
             files,
             plain_files,
-            len(metadata.statistics) + len(metadata.partition_statistics),
+            len(metadata.statistics_files),
             len(plain_statistics(metadata)),
         )
 
@@ -147,8 +146,6 @@ class TableKeys:
         maintenance.remove_dangling_deletes(branch=branch)
         maintenance.rewrite_manifests(branch=branch)
         table.refresh()
-        with table.transaction() as tx:
-            EncryptManifestList(tx.stage, branch=branch).commit()
 
     def _has_rows_of(self, head: int, before: int) -> bool:
         """Whether a snapshot has the rows of an earlier one: nothing but rewrites lies between them."""
@@ -173,24 +170,6 @@ class TableKeys:
             change.remove_branch(branch)
         change.commit()
         table.refresh()
-
-
-class EncryptManifestList(SnapshotProducer):
-    """Writes the manifest list of a branch again if it is plain, since the branch has no file to rewrite."""
-
-    merges = False
-
-    def find(self, head: Head, context: ActionContext) -> FileChanges:
-        """Look at the list; no file comes or goes."""
-        self._is_settled = head.snapshot is None or head.snapshot.key_id is not None
-        return FileChanges()
-
-    def operation(self, changes: FileChanges) -> Operation:
-        """The rows stay the same."""
-        return Operation.REPLACE
-
-    def _is_needless(self, changes: FileChanges) -> bool:
-        return self._is_settled
 
 
 class RotateKeys(Action):
@@ -223,8 +202,8 @@ def needs_rotation(metadata: TableMetadata) -> bool:
 
 def plain_statistics(metadata: TableMetadata) -> list[str]:
     """The locations of the plain files of statistics, which have no key in the table. Java's library writes such."""
-    files = [*metadata.statistics, *metadata.partition_statistics]
-    return [each.statistics_path for each in files if not metadata.encryption_keys.has(each.statistics_path)]
+    files = [each.statistics_path for each in metadata.statistics_files]
+    return [location for location in files if not metadata.encryption_keys.has(location)]
 
 
 def _counted(shown: pa.Table, name: str) -> tuple[int, int]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Final
 
 import icefield
 from icefield import Table
-from icefield.errors import NoSuchNamespace, NoSuchTable
+from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield_maintenance.tend import Policy, TableOutlook, outlook_of
 from icefield_rest_server import Answer, PageRequest, Refused
 
 from icefield_explorer.visits import TableVisit
+
+_log = logging.getLogger(__name__)
 
 _PROPERTY: Final = "tend.policy"
 _OF_PROPERTIES: Final = Policy.from_mapping({"rules": [{"tables": "*"}]})
@@ -33,9 +36,14 @@ def maintenance(request: PageRequest, policy: Policy | None = None) -> Answer:
 
 
 def configured(catalog: str) -> Policy:
-    """The policy that the configuration of a catalog names by ``tend.policy``. Raises ``InvalidArgument``."""
+    """The policy that the configuration of a catalog names by ``tend.policy``. Raises ``Refused``."""
     path = icefield.catalog_properties(catalog, {}).get(_PROPERTY)
-    return _OF_PROPERTIES if path is None else Policy.from_file(path)
+    try:
+        return _OF_PROPERTIES if path is None else Policy.from_file(path)
+    except InvalidArgument as error:
+        _log.error("the page about maintenance cannot be shown: %s", error)  # which names a path of the server
+        message = f"the policy that {_PROPERTY} names cannot be used; see the log of the server"
+        raise Refused(500, "InternalServerError", message) from error
 
 
 def _record(request: PageRequest, policy: Policy) -> tuple[Table | None, str]:

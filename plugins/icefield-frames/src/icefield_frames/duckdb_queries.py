@@ -37,6 +37,9 @@ _TABLE_FUNCTIONS: Final = frozenset(
 )
 """Table functions that only make rows. Others of DuckDB open files, run statements, or log to files and streams."""
 
+_WITHOUT_END: Final = frozenset({"damerau_levenshtein", "editdist3", "levenshtein"})
+"""Functions whose time grows with the product of two lengths. DuckDB does not interrupt them within a value."""
+
 _SETTINGS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -46,7 +49,11 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Limits on a query that somebody else wrote. ``memory`` is a size as DuckDB writes it; nothing is put on disk."""
+    """Limits on a query that somebody else wrote. ``memory`` is a size as DuckDB writes it; nothing is put on disk.
+
+    DuckDB does not count single long values, such as the result of ``repeat``, and interrupts a query only between
+    batches of rows.
+    """
 
     seconds: float
     memory: str
@@ -72,7 +79,7 @@ def querying(
         _interrupted(connection, limits) as is_late,
     ):
         try:
-            _add_tables(connection, _tables(connection, sql), scan_of)
+            _add_tables(connection, _tables(connection, sql, is_limited=limits is not None), scan_of)
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
             relation = connection.sql(sql) if limits is None else connection.sql(sql).limit(limits.rows)
@@ -137,8 +144,11 @@ def _with_distinct_names(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(names) for batch in reader))
 
 
-def _tables(connection: Any, sql: str) -> list[tuple[str, str, str]]:
-    """The tables that a query names with a schema, as database, schema and table; each once."""
+def _tables(connection: Any, sql: str, *, is_limited: bool) -> list[tuple[str, str, str]]:
+    """The tables that a query names with a schema, as database, schema and table; each once.
+
+    ``is_limited`` refuses functions that DuckDB does not interrupt.
+    """
     ((found,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     parsed = json.loads(found)
     if parsed["error"]:
@@ -157,6 +167,9 @@ def _tables(connection: Any, sql: str) -> list[tuple[str, str, str]]:
                 names[node["catalog_name"], node["schema_name"], node["table_name"]] = None
             elif node.get("type") == "TABLE_FUNCTION":
                 _check_function(node["function"]["function_name"])
+            elif is_limited and str(node.get("function_name")).casefold() in _WITHOUT_END:
+                name = node["function_name"]
+                raise InvalidArgument(f"sql takes no function {name:.100} here: a limit on time does not stop it")
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)

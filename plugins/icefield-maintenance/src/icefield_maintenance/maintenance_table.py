@@ -114,10 +114,9 @@ class MaintenanceTable:
         table, stay and are counted (``kept_files``): ``add_files`` may have taken them from there.
 
         Spec: "Snapshot Retention Policy". Raises ``InvalidArgument`` for a table with ``gc.enabled=false``, for a table
-        with a second name in the catalog, and for an id that a branch or tag names, ``NoSuchSnapshot``,
-        ``UnsupportedFeature`` for an encrypted table, errors of commits, and ``FileMissing`` or
-        ``InvalidMetadata`` where a kept snapshot cannot be read: then no file is deleted. A file that cannot be deleted
-        is logged and counted.
+        with a second name in the catalog, and for an id that a branch or tag names, ``NoSuchSnapshot``, errors of
+        commits, and ``FileMissing`` or ``InvalidMetadata`` where a kept snapshot cannot be read: then no file is
+        deleted. A file that cannot be deleted is logged and counted.
         """
         asked = Retention.asked(clock.local_now_ms(), older_than, retain_last, snapshot_ids)
         return expire(self._target(), asked, dry_run=dry_run, clean_files=clean_files)
@@ -276,8 +275,8 @@ class MaintenanceTable:
         rewritten in ``rewrite_job_order``, ``max_concurrent_file_group_rewrites`` at once, in the same memory.
         ``remove_dangling_deletes`` afterwards drops deletes that apply to no file any more.
 
-        Raises ``InvalidArgument``, ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted table
-        and a spec with an unknown transform, ``CommitFailed`` where others commit faster.
+        Raises ``InvalidArgument``, ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for a spec with an
+        unknown transform, ``CommitFailed`` where others commit faster.
         """
         policy = RewriteDataPolicy(
             strategy=strategy,
@@ -331,7 +330,7 @@ class MaintenanceTable:
         chosen again. ``dry_run`` returns the plan.
 
         Raises ``InvalidArgument`` for a spec, field or column that the table does not have, ``UnsupportedFeature`` for
-        a named spec with an unknown transform and for an encrypted table, ``CommitFailed`` where others commit faster.
+        a named spec with an unknown transform, ``CommitFailed`` where others commit faster.
         """
         choice = ManifestChoice(
             spec_id, AlwaysTrue() if where is None else as_expression(where), predicate, _names(cluster_by)
@@ -368,8 +367,8 @@ class MaintenanceTable:
         move into fewer files. A new file has the highest data sequence number of the deletes that apply to its data
         files. ``dry_run`` returns the plan.
 
-        Raises ``InvalidArgument``, ``InvalidFile`` for a damaged delete file, ``UnsupportedFeature`` for an encrypted
-        table, ``CommitFailed`` where others commit faster.
+        Raises ``InvalidArgument``, ``InvalidFile`` for a damaged delete file, and ``CommitFailed`` where others commit
+        faster.
         """
         policy = RewritePolicy(_expression(where), target_file_size, min_input_files, rewrite_all)
         target = self._target()
@@ -399,7 +398,7 @@ class MaintenanceTable:
         With ``after``, the results of other dry runs, the plan leaves out the files that these would remove. It does
         not know the files that these would add.
 
-        Raises ``UnsupportedFeature`` for an encrypted table, ``CommitFailed`` where others commit faster.
+        Raises ``CommitFailed`` where others commit faster.
         """
         gone = taken_by(after) if dry_run else ()
         begin = partial(RemoveDanglingDeletes, gone=gone, branch=branch, snapshot_properties=snapshot_properties)
@@ -420,8 +419,8 @@ class MaintenanceTable:
         once to find the rows; scans then need not look up keys. A retry of the commit takes account of data files and
         deletes that others committed meanwhile. ``dry_run`` returns the plan, with the number of files to read.
 
-        Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted table and for one with a
-        column ``_pos``, ``CommitFailed`` where others commit faster.
+        Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for a table with a column ``_pos``,
+        ``CommitFailed`` where others commit faster.
         """
         target = self._target()
         begin = partial(

@@ -16,6 +16,7 @@ from icefield_maintenance.tend.goals import GOALS, goals_in
 from icefield_maintenance.tend.lease import LeasedTable
 from icefield_maintenance.tend.quantities import Span, StatisticsAge
 from tables import ids, memory_catalog, new_table, rows
+from unchecked_properties import stated
 
 DAY_MS = 86_400_000
 # fmt: off
@@ -25,15 +26,6 @@ HOSTILE = [
     "someone 999999999999999", "x" * 5000 + " 1", "a 1\nb 999999999999999", "streaming\n", "__class__",
 ]
 # fmt: on
-
-
-def stated(table: Table, **properties: str) -> None:
-    """Set properties as another engine does: without a check. In names, two underscores stand for a dash."""
-    given = {name.replace("__", "-").replace("_", "."): value for name, value in properties.items()}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("icefield.metadata.updates.table.check_properties", dict)
-        patch.setattr("icefield.metadata.property_checks.KnownProperties.check", lambda *_: None)
-        table.set_properties(given)
 
 
 def appended(catalog: Catalog, name: str, count: int = 3, size: int = 1) -> Table:

@@ -95,8 +95,7 @@ def _lists(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _statistics(metadata: TableMetadata) -> Iterator[str]:
-    yield from (entry.statistics_path for entry in metadata.statistics)
-    yield from (entry.statistics_path for entry in metadata.partition_statistics)
+    yield from (entry.statistics_path for entry in metadata.statistics_files)
 
 
 def _opened(location: str) -> str:

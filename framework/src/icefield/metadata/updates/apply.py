@@ -134,7 +134,7 @@ def _check_keys(metadata: TableMetadata, changes: Iterable[AddEncryptionKey | Re
     gone = {change.key_id for change in changes if isinstance(change, RemoveEncryptionKey)}
     gone = {key_id for key_id in gone if not known.has(key_id)}
     if gone:
-        files = (each.statistics_path for each in (*metadata.statistics, *metadata.partition_statistics))
+        files = (each.statistics_path for each in metadata.statistics_files)
         lists = (each.key_id for each in metadata.snapshots)
         needed = {*files, *lists, *(key.encrypted_by_id for key in known)} & gone
     added = {change.encryption_key.encrypted_by_id for change in changes if isinstance(change, AddEncryptionKey)}

@@ -84,9 +84,7 @@ def _unused_keys(base: TableMetadata, gone: Collection[int]) -> list[str]:
     """
     keys = {key.key_id: key.encrypted_by_id for key in base.encryption_keys}
     files = {each.key_id for each in base.snapshots if each.snapshot_id not in gone}
-    for each in (*base.statistics, *base.partition_statistics):
-        if each.snapshot_id not in gone:
-            files.add(each.statistics_path)
+    files |= {each.statistics_path for each in base.statistics_files if each.snapshot_id not in gone}
     encrypting = [key_id for key_id, by in keys.items() if by not in keys]
     used = files | {keys.get(key_id) for key_id in files if key_id is not None} | {*encrypting[-1:]}
     return [key_id for key_id in keys if key_id not in used]

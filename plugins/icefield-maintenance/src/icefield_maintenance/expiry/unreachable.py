@@ -152,8 +152,7 @@ def _metadata_files(
 ) -> pa.StringArray:
     named = [manifest.manifest_path for manifest in manifests]
     named += [snapshot.manifest_list for snapshot in kept.snapshots if snapshot.manifest_list is not None]
-    named += [each.statistics_path for each in kept.statistics]
-    named += [each.statistics_path for each in kept.partition_statistics]
+    named += [each.statistics_path for each in kept.statistics_files]
     named += [entry.metadata_file for entry in kept.metadata_log]
     if metadata_location is not None:
         named.append(metadata_location)

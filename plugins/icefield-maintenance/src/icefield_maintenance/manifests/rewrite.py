@@ -44,7 +44,7 @@ class RewriteManifests(SnapshotProducer):
 
     The entries become EXISTING, and keep their snapshots, sequence numbers and row ids. Manifests that others add
     meanwhile are kept. If others remove a chosen manifest meanwhile, the manifests of its spec and content are chosen
-    again.
+    again. A plain manifest list of an encrypted table is written anew in any case.
     """
 
     merges = False
@@ -62,7 +62,7 @@ class RewriteManifests(SnapshotProducer):
         self._choice = choice
         self._runner = runner
         self._plans: dict[GroupKey, Plan] = {}
-        self._is_planned = False
+        self._is_planned = self._has_plain_list = False
         self._note: Note = _unnoted
         self.result = RewriteManifestsResult()
 
@@ -70,6 +70,8 @@ class RewriteManifests(SnapshotProducer):
         """Choose the manifests; no file comes or goes."""
         self.plan(head, hold=self._runner is None)
         self._note = context.written.add
+        is_plain = head.snapshot is not None and head.snapshot.key_id is None
+        self._has_plain_list = is_plain and context.io.key_length is not None
         return FileChanges()
 
     def operation(self, changes: FileChanges) -> Operation:
@@ -103,7 +105,7 @@ class RewriteManifests(SnapshotProducer):
         self._count(head)
 
     def _is_needless(self, changes: FileChanges) -> bool:
-        return not self._plans
+        return not (self._plans or self._has_plain_list)
 
     def _entries_processed(self, changes: FileChanges) -> int:
         return sum(plan.count for plan in self._plans.values())

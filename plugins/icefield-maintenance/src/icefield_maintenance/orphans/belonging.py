@@ -44,8 +44,7 @@ class ReferencedFiles:
         metadata = with_what_is_stored(self.io, metadata, metadata_location)
         named = [entry.metadata_file for entry in metadata.metadata_log]
         named += [metadata_location] if metadata_location else []
-        named += [entry.statistics_path for entry in metadata.statistics]
-        named += [entry.statistics_path for entry in metadata.partition_statistics]
+        named += [entry.statistics_path for entry in metadata.statistics_files]
         new = [each for each in metadata.snapshots if (each.manifest_list or str(each.snapshot_id)) not in self._lists]
         # Manifests are noted only after their files: after a failure, a call for a newer version must read them again.
         seen = self._manifests.copy()

@@ -185,9 +185,9 @@ class _Copy:
             self.keys.store(written.key, snapshot.key_id)
 
     def _statistics(self, new: frozenset[int] | None) -> None:
-        for files in (self.metadata.statistics, self.metadata.partition_statistics):
-            kept = [each.statistics_path for each in files if new is None or each.snapshot_id in new]
-            self.plain.append(pa.array(kept, pa.string()))
+        files = self.metadata.statistics_files
+        kept = [each.statistics_path for each in files if new is None or each.snapshot_id in new]
+        self.plain.append(pa.array(kept, pa.string()))
 
     def _stage(self, location: str, what: str) -> str:
         """The staging location of a file of the copy. Adds the file to ``written`` and ``staged``."""

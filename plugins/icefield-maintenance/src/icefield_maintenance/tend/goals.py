@@ -116,7 +116,7 @@ def converted(given: Any, kind: Any, place: str) -> Any:
 def goals_in(properties: Mapping[str, str], base: Goals) -> tuple[Goals, list[str]]:
     """The goals that the properties of a table state, over those of the policy; and the faults of the properties.
 
-    A property that cannot be used states no goal: whoever writes to a table cannot take it out of the policy so.
+    A property that cannot be used states no goal, so that the goal of the policy holds.
     """
     faults: list[str] = []
     found = base

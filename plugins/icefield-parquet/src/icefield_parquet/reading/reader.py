@@ -18,7 +18,7 @@ from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.toolkit import Metrics, all_skipped, to_arrow_type, with_dictionaries
 
-from icefield_parquet.encryption import check_magic, decryption, has_distinct_dictionaries, has_encrypted_footer
+from icefield_parquet import encryption
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.guard.codecs import check_codecs
 from icefield_parquet.guard.column_chunks import check_column_chunks
@@ -74,12 +74,14 @@ class ParquetReader(TypedReader):
                 size = source.size
                 tail = read_tail(source, size) if guards else None
                 if not guards:
-                    check_magic(source)
+                    encryption.check_magic(source)
                 # Without a whole footer, pyarrow raises the error.
                 self._file = self._open(None if tail is None else _footer_in(checked_tail(tail, location)))
                 self._is_near = self._watched is None
                 self._others: list[pq.ParquetFile] = []
                 self._footer = self._file.metadata
+                if not guards:
+                    encryption.check_column_keys(self._footer, location)
                 self._tail = b"" if tail is None else tail
                 self._ordered = is_ordered(self._tail, self._footer.num_columns)
                 self._size = size
@@ -87,7 +89,7 @@ class ParquetReader(TypedReader):
                 self._schema = without_extensions(self._file.schema_arrow)
                 self._rows = [self._footer.row_group(at).num_rows for at in range(self._footer.num_row_groups)]
         except IcefieldError as error:
-            encrypted = guards and isinstance(error, InvalidFile) and has_encrypted_footer(source)
+            encrypted = guards and isinstance(error, InvalidFile) and encryption.has_encrypted_footer(source)
             source.close()
             if encrypted:
                 raise UnsupportedFeature(f"{location} has an encrypted footer", location=location) from error
@@ -174,7 +176,7 @@ class ParquetReader(TypedReader):
             page_checksum_verification=remote,
             coerce_int96_timestamp_unit="us",
             arrow_extensions_enabled=False,
-            decryption_properties=decryption(self._key),
+            decryption_properties=encryption.decryption(self._key),
             **_LIMITS,
         )
 
@@ -183,7 +185,7 @@ class ParquetReader(TypedReader):
     ) -> DecodedColumns:
         """Return the columns for pyarrow to decode, and which of them it returns as dictionaries."""
         entries: dict[int, dict[int, int]] = {}
-        distinct = self._key is not None and has_distinct_dictionaries(self._footer)
+        distinct = self._key is not None and encryption.has_distinct_dictionaries(self._footer)
         if self._sees_pages or distinct:  # anywhere else each page would be a request
             groups = [at for run, _ in runs for at in run]
             found = {leaf.index for inside in columns for leaf in inside if leaf.field_id in request.dictionaries}

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from icefield.engine import takes_name_of_column
 from icefield.errors import IcefieldError
-from icefield.metadata import Operation, PartitionStatisticsFile, StatisticsFile, inflated
+from icefield.metadata import Operation, inflated
 from icefield.toolkit import parse_transform
 
 from icefield_maintenance.doctor.tables import rules
@@ -156,10 +156,7 @@ def _logs(subject: Subject, ledger: Ledger) -> None:
 
 
 def _statistics(subject: Subject, ledger: Ledger) -> None:
-    entries: list[StatisticsFile | PartitionStatisticsFile] = []
-    entries += subject.metadata.statistics
-    entries += subject.metadata.partition_statistics
-    for entry in entries:
+    for entry in subject.metadata.statistics_files:
         ledger.look_at(rules.STATISTICS_OF_NOTHING)
         if subject.metadata.snapshot_by_id(entry.snapshot_id) is None:
             found = f"statistics of snapshot {entry.snapshot_id}, which the table does not have"
