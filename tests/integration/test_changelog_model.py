@@ -265,7 +265,9 @@ def check(history: History, begin: int, end: int, chance: Random) -> None:
         assert replayed[history.of_scan(row)] >= 0
     assert +replayed == new
 
-    net = Counter({key[2:]: count for key, count in stated(history, replace(scan, net_changes=True).to_arrow()).items()})
+    net = Counter(
+        {key[2:]: count for key, count in stated(history, replace(scan, net_changes=True).to_arrow()).items()}
+    )
     assert net == Counter({("DELETE", row): n for row, n in (old - new).items()}) + Counter(
         {("INSERT", row): n for row, n in (new - old).items()}
     )

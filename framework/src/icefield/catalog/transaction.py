@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
-from typing import Self
 
 from icefield.abc import CatalogBackend, Committed, Conflict, MultiTableCatalog, Proposal, TableChange, TableName
 from icefield.catalog.identifiers import table_name
@@ -183,7 +182,7 @@ def changes_several(backend: CatalogBackend) -> MultiTableCatalog:
     )
 
 
-class CatalogTransaction:
+class CatalogTransaction(AbstractContextManager["CatalogTransaction"]):
     """Stages changes of tables and commits them together: either all of them become visible, or none.
 
     Use it as a context manager: ``with catalog.transaction() as tx: tx.table("db.a").append(rows)``. Leaving it by an
@@ -239,9 +238,6 @@ class CatalogTransaction:
         if self._open:
             self._open = False
             self._discard()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -36,7 +37,7 @@ _FILES_AT_ONCE: Final = 8192
 _AVRO: Final = {"avro.record-name": "manifest_entry"}
 
 
-class ManifestWriter:
+class ManifestWriter(AbstractContextManager["ManifestWriter"]):
     """Writes one manifest: files of one spec, data files or delete files, never both.
 
     An exception in the ``with`` block leaves no file. ``close`` publishes the file and returns the ``ManifestFile``,
@@ -166,9 +167,6 @@ class ManifestWriter:
         """Leave no file."""
         if self._file is not None:
             self._file.writer.abort()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:

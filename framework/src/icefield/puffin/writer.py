@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from contextlib import AbstractContextManager
+from typing import Literal
 
 import msgspec
 import pyarrow as pa
@@ -17,7 +18,7 @@ from icefield.base.version import __version__
 from icefield.puffin.blobs import MAGIC, Blob, encode_footer
 
 
-class PuffinWriter:
+class PuffinWriter(AbstractContextManager["PuffinWriter"]):
     """Writes one file. ``close`` publishes it; leaving the ``with`` block by an exception leaves nothing.
 
     ``properties`` are the file's own, such as ``created-by``.
@@ -67,9 +68,6 @@ class PuffinWriter:
         size = self._sink.tell()
         self._sink.close()
         return size
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

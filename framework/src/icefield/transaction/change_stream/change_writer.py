@@ -8,7 +8,7 @@ vectors. Spec: "Row-level Deletes".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,7 +57,7 @@ class _RowConversions:
     rows: Conforming | None = None
 
 
-class ChangeWriter:
+class ChangeWriter(AbstractContextManager["ChangeWriter"]):
     """Writes a stream of changes to rows that the columns ``equality_ids`` identify.
 
     Of the rows with the same key the last one stays. With ``upsert`` an insert or an update replaces any row with its
@@ -165,9 +165,6 @@ class ChangeWriter:
             # The caller must see the error that led here.
             with suppress(IcefieldError, OSError):
                 writer.abandon()
-
-    def __enter__(self) -> ChangeWriter:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._open:
