@@ -28,7 +28,6 @@ from icefield.transaction.metadata_changes.update_statistics import UpdateStatis
 from icefield.transaction.row_level.merge_rows import Merge as Merge
 from icefield.transaction.row_level.upsert import UpsertRows as UpsertRows
 from icefield.transaction.rows import Rows as Rows
-from icefield.transaction.snapshots.write_result import EditedRows as EditedRows
 from icefield.transaction.snapshots.write_result import WriteResult as WriteResult
 from icefield.transaction.table_access import TableAccess as TableAccess
 from icefield.transaction.transaction import Transaction as Transaction

@@ -24,8 +24,6 @@ from icefield_spark.numbered import numbered_frame
 from icefield_spark.places import POSITION, ROW
 from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import (
-    OPERATION,
-    UPDATE,
     columns_of,
     commit_changes,
     commit_deletes,
@@ -33,6 +31,7 @@ from icefield_spark.row_changes import (
     places_in,
 )
 from icefield_spark.row_level import Target, delete_where
+from icefield_spark.row_writer import OPERATION, UPDATE
 from icefield_spark.types import to_spark_schema
 
 _ANY = re.compile(r"(^|[(,.])\s*\*|\$\{")

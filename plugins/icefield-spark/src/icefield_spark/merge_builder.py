@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 
 from icefield_spark.conditions import Expression
 from icefield_spark.merge_rows import LEFT, MATCHED, NEW, MergeFrame, WhenClause
-from icefield_spark.row_changes import DELETE, INSERT, UPDATE
 from icefield_spark.row_level import Target
+from icefield_spark.row_writer import DELETE, INSERT, UPDATE
 
 
 class FrameMerge:

@@ -25,8 +25,9 @@ from icefield_spark.merging import add_columns
 from icefield_spark.pinning import pinned
 from icefield_spark.places import ROW
 from icefield_spark.quoting import quoted
-from icefield_spark.row_changes import DELETE, INSERT, KEEP, OPERATION, columns_of, commit_changes, optional_columns
+from icefield_spark.row_changes import columns_of, commit_changes, optional_columns
 from icefield_spark.row_level import Target
+from icefield_spark.row_writer import DELETE, INSERT, KEEP, OPERATION
 
 MATCHED, NEW, LEFT = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 

@@ -16,7 +16,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, In
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
 from icefield.toolkit import distinct
-from icefield.transaction import EditedRows, WriteResult
+from icefield.transaction import Transaction, WriteResult
 from icefield.writing import (
     DataFile,
     DeleteContext,
@@ -34,7 +34,6 @@ from icefield_spark.writing import APPLICATION, ENGINE, spark_write_context
 
 if TYPE_CHECKING:  # a worker needs no catalog
     from icefield import Table
-    from icefield.transaction import Transaction
 
 
 @dataclass
@@ -112,11 +111,10 @@ def apply_changes(
     rest = {path: rows for path, rows in gone.items() if path not in dropped}
     dropped.update(whole)
     action: Any = update.row_delta() if target.marks else update.overwrite()
-    action.edited = EditedRows(
+    action.count_rows(
         inserted=sum(file.record_count for file in files) - updated,
         updated=updated,
-        deleted=sum(map(len, gone.values())) - updated,
-        drops=bool(whole),
+        deleted=None if whole else sum(map(len, gone.values())) - updated,
     )
     result: WriteResult = action.write_result
     if target.marks:

@@ -75,8 +75,7 @@ class SnapshotProducer(Action):
         self.write_result = WriteResult()
         """The result, which is complete when the change is committed."""
         self._follows = False
-        self.edited: EditedRows | None = None
-        """The rows that an operation on rows changed, for the result; None if the summary's counts say all."""
+        self._edited: EditedRows | None = None
         self._assembler = ManifestAssembler()
         self._snapshot_id: int | None = None
         self._lists: list[str] = []
@@ -89,6 +88,10 @@ class SnapshotProducer(Action):
         """Add this snapshot's counts to the result of an earlier action of the same write."""
         self.write_result, self._follows = first.write_result, True
         return self
+
+    def count_rows(self, inserted: int, updated: int, deleted: int | None) -> None:
+        """State the rows that change, for the result. ``deleted`` None: rows of files that go unread are among them."""
+        self._edited = EditedRows(inserted, updated, deleted)
 
     @abstractmethod
     def find(self, head: Head, context: ActionContext) -> FileChanges:
@@ -123,7 +126,7 @@ class SnapshotProducer(Action):
             self._assembler.finish()
             return Changes()
         snapshot, keys = self._snapshot(head, changes, context, snapshot_id)
-        self.write_result.count(snapshot_id, snapshot.summary, self.edited)
+        self.write_result.count(snapshot_id, snapshot.summary, self._edited)
         self._assembler.finish()
         if branch is None:
             # A service that merges commits by their requirements may expire the parent of this snapshot.
