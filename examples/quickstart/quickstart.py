@@ -128,10 +128,8 @@ def ingest(ice: IcefieldSession, frames: dict[str, DataFrame]) -> None:
     """Append each frame; executors write the files, the driver commits."""
     for name, frame in frames.items():
         rows = frame.filter("month < 12") if name == "flights" else frame
-        table = ice.append(rows, f"nyc.{name}")
-        snapshot = table.current_snapshot()
-        added = snapshot.summary if snapshot else {}
-        print(f"    nyc.{name}: {int(added['added-records']):,} rows in {added['added-data-files']} files")
+        result = ice.append(rows, f"nyc.{name}")
+        print(f"    nyc.{name}: {result.rows_inserted:,} rows in {result.files_added} files")
 
 
 def delays_by_manufacturer(ice: IcefieldSession) -> DataFrame:

@@ -48,7 +48,8 @@ def test_a_partition_gets_one_file_where_each_task_had_rows_of_it(ice: Any, cata
     spec = ["bucket[4](id)", "day(at)", "truncate[1](name)"]
     catalog.create_table("db.t", SCHEMA, partition_spec=spec, sort_order=["name", "bucket[2](id) desc"])
     frame = ice.spark.range(0, 72, 1, 4).selectExpr(*ROWS)
-    table = ice.append(frame, "db.t", distribution="hash")
+    ice.append(frame, "db.t", distribution="hash")
+    table = ice.catalog.load_table("db.t")
     files = table.inspect.data_files()
     assert len(files) == len({str(each) for each in files["partition"].to_pylist()}) == 12
     assert set(files["sort_order_id"].to_pylist()) == {table.sort_order().order_id}

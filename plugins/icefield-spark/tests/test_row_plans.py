@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from delete_files import data_files
 from icefield.errors import ValidationFailed
-from icefield_spark import merge_rows, rewriting, row_changes
+from icefield_spark import merge_rows, rewriting, row_writer
 from icefield_spark.catalog import tables
 from icefield_spark.numbered import numbered_frame
 from icefield_spark.places import Plan, by_file, place, positions_at
@@ -259,7 +259,7 @@ def test_rows_are_written_by_executors_and_never_by_the_driver(
         raise AssertionError("the driver wrote a data file")
 
     monkeypatch.setattr(rewriting, "write_batches", refused)
-    monkeypatch.setattr(row_changes, "write_batches", refused)
+    monkeypatch.setattr(row_writer, "write_batches", refused)
     monkeypatch.setattr("icefield.writing.write_batches", refused)
     give(ice, [5, 60])
     ice.sql(MERGE)

@@ -117,7 +117,8 @@ def test_every_type_goes_to_spark_and_comes_back_as_it_was(ice: Any, catalog: ic
     assert not frame.schema["id"].nullable
 
     catalog.create_table("db.again", schema, properties=properties)
-    again = ice.append(frame, "db.again")
+    ice.append(frame, "db.again")
+    again = ice.catalog.load_table("db.again")
     assert again.scan().to_arrow().sort_by("id").equals(table.scan().to_arrow().sort_by("id"))
 
 
@@ -163,7 +164,8 @@ def test_names_are_compared_as_spark_compares_them_unless_it_is_asked_otherwise(
     frame = ice.table("db.people", where="ID = 1", columns=["NAME", "Id"])
     assert frame.toArrow().to_pylist() == [{"name": "ann", "id": 1}]
     other = ice.spark.sql("select 4L as ID, named_struct('CITY', 'Rome') as Home")
-    table = ice.append(other, "db.people")
+    ice.append(other, "db.people")
+    table = ice.catalog.load_table("db.people")
     assert table.scan("id = 4", ("id", "home.city")).to_arrow().to_pylist() == [{"id": 4, "home": {"city": "Rome"}}]
     with pytest.raises(InvalidArgument, match="NAME"):
         ice.table("db.people", columns=["NAME"], case_sensitive=True)
@@ -304,7 +306,8 @@ def test_rows_are_appended_by_the_names_of_their_columns(
     ice: Any, people: icefield.Table, data_files: Found, committed: Committed
 ) -> None:
     frame = ice.spark.range(4, 8, 1, 2).selectExpr("struct(cast(id as int) as zip, 'Rome' as city) as home", "id")
-    table = ice.append(frame, "db.people", snapshot_properties={"job": "nightly"})
+    ice.append(frame, "db.people", snapshot_properties={"job": "nightly"})
+    table = ice.catalog.load_table("db.people")
     rows = table.scan("id >= 4").to_arrow().sort_by("id").to_pylist()
     assert rows[0] == {"id": 4, "name": None, "home": {"city": "Rome", "zip": 4}}
     assert [row["id"] for row in rows] == [4, 5, 6, 7]
@@ -316,7 +319,8 @@ def test_rows_are_appended_by_the_names_of_their_columns(
 def test_rows_go_to_the_partitions_that_the_tables_spec_says(ice: Any, catalog: icefield.Catalog) -> None:
     frame = ice.spark.range(0, 100, 1, 2).selectExpr("id", "date_add(date'2024-01-30', cast(id % 4 as int)) as day")
     ice.create_table("db.parted", frame, partition_spec=[("day", "month"), "bucket[2](id)"])
-    table = ice.append(frame, "db.parted")
+    ice.append(frame, "db.parted")
+    table = ice.catalog.load_table("db.parted")
     partitions = table.inspect.partitions().to_pylist()
     assert len(partitions) == 4
     assert sum(row["record_count"] for row in partitions) == 100
@@ -328,9 +332,11 @@ def test_rows_are_replaced_by_a_filter_or_all_together_and_may_be_computed_from_
     ice: Any, people: icefield.Table
 ) -> None:
     frame = ice.table("db.people", where="id >= 2").withColumn("id", f.col("id") * 10)
-    table = ice.overwrite(frame, "db.people", "id >= 2")
+    ice.overwrite(frame, "db.people", "id >= 2")
+    table = ice.catalog.load_table("db.people")
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 20, 30]
-    table = ice.overwrite(ice.table("db.people").filter("id = 20"), "db.people")
+    ice.overwrite(ice.table("db.people").filter("id = 20"), "db.people")
+    table = ice.catalog.load_table("db.people")
     assert table.scan().to_arrow()["id"].to_pylist() == [20]
     assert len(table.snapshots()) == 3
 

@@ -124,7 +124,8 @@ def test_files_that_are_said_to_be_sorted_are(ice: Any, catalog: icefield.Catalo
     schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
     catalog.create_table("db.t", schema, partition_spec=["bucket[3](id)"], sort_order=["name desc", "id"])
     frame = ice.spark.range(0, 300, 1, 4).selectExpr("id", "concat('n', id % 7) AS name")
-    table = ice.append(frame, "db.t", distribution=mode, road="spark")
+    ice.append(frame, "db.t", distribution=mode, road="spark")
+    table = ice.catalog.load_table("db.t")
     files = table.inspect.data_files()
     assert set(files["sort_order_id"].to_pylist()) == {table.sort_order().order_id}
     for path in files["file_path"].to_pylist():
@@ -201,9 +202,11 @@ def test_files_are_not_said_to_be_sorted_where_a_task_may_have_sorted_their_rows
     with at_least(ice.spark, "spark.sql.maxConcurrentOutputFileWriters", 5, 0):
         with at_least(ice.spark, "spark.sql.maxConcurrentOutputFileWriters", 3, 0):
             assert ice.spark.conf.get("spark.sql.maxConcurrentOutputFileWriters") == "5"
-        table = ice.append(frame, "db.t", road="spark")
+        ice.append(frame, "db.t", road="spark")
+        table = ice.catalog.load_table("db.t")
     assert set(table.inspect.data_files()["sort_order_id"].to_pylist()) <= {None, 0}
-    table = ice.append(frame, "db.t", road="spark")
+    ice.append(frame, "db.t", road="spark")
+    table = ice.catalog.load_table("db.t")
     assert table.sort_order().order_id in table.inspect.data_files()["sort_order_id"].to_pylist()
     assert ice.spark.conf.get("spark.sql.maxConcurrentOutputFileWriters", None) is None
 
@@ -217,7 +220,8 @@ def test_columns_that_a_frame_lacks_have_their_default(ice: Any, catalog: icefie
     )
     catalog.create_table("db.t", schema, properties={"format-version": "3"}, partition_spec=["name"])
     frame = ice.spark.range(3).selectExpr("CAST(id AS smallint) AS ID").withColumnRenamed("ID", "iD")
-    table = ice.append(frame, "db.t", road="spark")
+    ice.append(frame, "db.t", road="spark")
+    table = ice.catalog.load_table("db.t")
     found = table.scan().to_arrow()
     assert set(found["name"].to_pylist()) == {"new"}
     assert found["real"].null_count == 3
@@ -268,7 +272,8 @@ def test_a_file_holds_about_as_many_rows_as_its_size_allows(ice: Any, catalog: i
     target = {"write.target-file-size-bytes": str(32 << 20), "write.parquet.compression-codec": "uncompressed"}
     table = ice.create_table_as(frame.limit(400), "db.t", properties=target)
     before = len(table.inspect.data_files())
-    table = ice.append(frame, "db.t", road="spark")
+    ice.append(frame, "db.t", road="spark")
+    table = ice.catalog.load_table("db.t")
     sizes = table.inspect.data_files()["file_size_in_bytes"].to_pylist()
     assert len(sizes) - before > 3
     assert max(sizes) < 40 << 20
@@ -456,7 +461,8 @@ def test_an_overwrite_and_a_statement_go_by_sparks_writer(ice: Any, catalog: ice
     ice.create_table_as(rows(ice).select("id", "small", "price"), "db.t", partition_spec=["small"])
     ice.overwrite_partitions(rows(ice, 60).select("id", "small", "price"), "db.t", road="spark")
     ice.sql("INSERT INTO db.t SELECT 1000, 7, 1.5")
-    table = ice.overwrite(rows(ice, 10).select("id", "small", "price"), "db.t", "small = 3", road="spark")
+    ice.overwrite(rows(ice, 10).select("id", "small", "price"), "db.t", "small = 3", road="spark")
+    table = ice.catalog.load_table("db.t")
     files = table.inspect.data_files()["file_path"].to_pylist()
     assert all("/data/job-" in path for path in files if "replaced" not in path)
     assert table.scan(row_filter="id = 1000").to_arrow()["price"].to_pylist() == [Decimal("1.500")]

@@ -10,6 +10,7 @@ from typing import Any
 from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
+from icefield.transaction import WriteResult
 from icefield.types import METADATA_COLUMNS
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -23,8 +24,6 @@ from icefield_spark.numbered import numbered_frame
 from icefield_spark.places import POSITION, ROW
 from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import (
-    OPERATION,
-    UPDATE,
     columns_of,
     commit_changes,
     commit_deletes,
@@ -32,6 +31,7 @@ from icefield_spark.row_changes import (
     places_in,
 )
 from icefield_spark.row_level import Target, delete_where
+from icefield_spark.row_writer import OPERATION, UPDATE
 from icefield_spark.types import to_spark_schema
 
 _ANY = re.compile(r"(^|[(,.])\s*\*|\$\{")
@@ -100,7 +100,7 @@ def update_rows(
     given: Mapping[Path, Expression],
     where: Expression | None,
     alias: str,
-) -> None:
+) -> WriteResult:
     """Set columns to other values, in the rows for which a condition holds.
 
     Raises ``InvalidArgument`` for no column.
@@ -120,7 +120,7 @@ def update_rows(
         *lineage_columns(target),
         *(whole.get(name, f.col(quoted(alias, name))).alias(name) for name in columns.names),
     )
-    commit_changes(session, target, changes, concern=concern)
+    return commit_changes(session, target, changes, concern=concern)
 
 
 def lineage_columns(target: Target) -> list[Column]:
@@ -129,7 +129,7 @@ def lineage_columns(target: Target) -> list[Column]:
     return [f.col(ROW), *(f.col(name) if name in target.kept_of_rows else none.alias(name) for name in target.lineage)]
 
 
-def delete_rows(session: SparkSession, target: Target, where: Expression, alias: str) -> None:
+def delete_rows(session: SparkSession, target: Target, where: Expression, alias: str) -> WriteResult:
     """Delete the rows for which a condition holds. If a filter of the kernel is equivalent, Spark reads no rows."""
     subject = ChangedTable.of(session, target, alias, [where])
     condition = expression(session, where)
@@ -137,8 +137,7 @@ def delete_rows(session: SparkSession, target: Target, where: Expression, alias:
     said = said_of(session, where, subject.side())
     exact = said.exact(target.table)
     if exact is not None:
-        delete_where(session, target, exact)
-        return
+        return delete_where(session, target, exact)
     concern = said.concern(target.table)
     rows = subject.rows(subject.read_by([where]), where=concern).where(condition).select(ROW)
-    commit_deletes(session, target, places_in(target, rows), concern)
+    return commit_deletes(session, target, places_in(target, rows), concern)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 from icefield.errors import InvalidArgument
+from icefield.transaction import WriteResult
 from pyspark.sql import DataFrame
 
 from icefield_spark.conditions import Expression
 from icefield_spark.merge_rows import LEFT, MATCHED, NEW, MergeFrame, WhenClause
-from icefield_spark.row_changes import DELETE, INSERT, UPDATE
 from icefield_spark.row_level import Target
+from icefield_spark.row_writer import DELETE, INSERT, UPDATE
 
 
 class FrameMerge:
@@ -59,13 +60,13 @@ class FrameMerge:
         """Delete rows that match no row of the source."""
         return self._add(WhenClause(LEFT, condition, DELETE, {}))
 
-    def commit(self) -> None:
+    def commit(self) -> WriteResult:
         """Merge: one job writes the changed rows, and with copy-on-write another job rewrites the files that held them.
 
         Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, and for a merge
         without clauses; ``ValidationFailed`` when a concurrent commit changed the data that was read.
         """
-        MergeFrame(self._source, self._on, self._clauses).run(self._target())
+        return MergeFrame(self._source, self._on, self._clauses).run(self._target())
 
     def _add(self, clause: WhenClause) -> Self:
         self._clauses.append(clause)

@@ -10,6 +10,7 @@ from operator import and_
 from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression, conjunction
+from icefield.transaction import WriteResult
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
@@ -24,8 +25,9 @@ from icefield_spark.merging import add_columns
 from icefield_spark.pinning import pinned
 from icefield_spark.places import ROW
 from icefield_spark.quoting import quoted
-from icefield_spark.row_changes import DELETE, INSERT, KEEP, OPERATION, columns_of, commit_changes, optional_columns
+from icefield_spark.row_changes import columns_of, commit_changes, optional_columns
 from icefield_spark.row_level import Target
+from icefield_spark.row_writer import DELETE, INSERT, KEEP, OPERATION
 
 MATCHED, NEW, LEFT = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
@@ -68,7 +70,7 @@ class MergeFrame:
     evolves: bool = False
     """Whether columns that the source has more are added to the table."""
 
-    def run(self, target: Target) -> None:
+    def run(self, target: Target) -> WriteResult:
         """Merge and commit.
 
         Raises ``InvalidArgument`` for invalid clauses, and for a row that several rows of the source would change.
@@ -86,21 +88,18 @@ class MergeFrame:
         else:
             understood = self._understood(subject, schema)
         if any(each.of == LEFT for each in self.clauses):
-            self._commit(subject, understood, self.source, None, None)
-            return
+            return self._commit(subject, understood, self.source, None, None)
         # Rows of the table that cannot match the source are left out of the join.
         said = self._said(subject)
         filters = [said.concern(target.table)]
         compared = key_columns(schema, self.source, said.pairs)
         if compared is None:
-            self._commit(subject, understood, self.source, filters, None)
-            return
+            return self._commit(subject, understood, self.source, filters, None)
         with pinned(self.source) as held:
             if held is None:  # only the join may read it then
-                self._commit(subject, understood, self.source, filters, None)
-                return
+                return self._commit(subject, understood, self.source, filters, None)
             keys, bounds = compared.read(held)
-            self._commit(subject, understood, held, [*filters, *bounds], keys)
+            return self._commit(subject, understood, held, [*filters, *bounds], keys)
 
     def _check(self) -> None:
         if not self.clauses:
@@ -194,7 +193,7 @@ class MergeFrame:
         source: DataFrame,
         filters: Sequence[BooleanExpression] | None,
         keys: KeyFilter | None,
-    ) -> None:
+    ) -> WriteResult:
         """Join and commit. ``filters`` and ``keys`` select the rows of the table to read."""
         concern = None if filters is None else conjunction(list(filters))
         writes = any(each.operation != DELETE for each in self.clauses)
@@ -205,7 +204,7 @@ class MergeFrame:
         changes = self._changes(subject, joined, clauses, [*named, *subject.metadata])
         matched = [each for each in self.clauses if each.of == MATCHED]
         one_delete = len(matched) == 1 and matched[0].operation == DELETE and matched[0].condition is None
-        commit_changes(
+        return commit_changes(
             subject.session,
             subject.target,
             changes,

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
 from icefield.metadata import TableMetadata
 from icefield.toolkit import distinct
-from icefield.writing import WriteContext, write_batches
-from pyspark import TaskContext
+from icefield.transaction import WriteResult
+from icefield.writing import WriteContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
-from icefield_spark.arrow import from_spark_batch
 from icefield_spark.distributing import distributed, mode_of
-from icefield_spark.ending import is_contested, take_back_if_lost, whole
-from icefield_spark.failures import as_raised, with_cause_alone
-from icefield_spark.jobs import run_writers, settings_of
-from icefield_spark.places import FOUND, ROW, Positions, by_file, positions_at, reported
+from icefield_spark.failures import as_raised
+from icefield_spark.jobs import run_writers
+from icefield_spark.places import FOUND, ROW, Positions, positions_at
 from icefield_spark.row_level import Target, apply_changes
+from icefield_spark.row_writer import KEEP, OPERATION, UPDATE, RowChangeWriter
 from icefield_spark.types import to_spark_schema
-from icefield_spark.workers import begin_task
-from icefield_spark.writing import APPLICATION, Message, application_of
-
-OPERATION = "icefield_operation"
-KEEP, DELETE, UPDATE, INSERT = range(4)
+from icefield_spark.writing import application_of
 
 _MESSAGES = f"message binary, {FOUND}"
 _SPREAD = 64
@@ -76,7 +69,7 @@ def commit_changes(
     *,
     concern: BooleanExpression | None = None,
     one_source_row: bool = False,
-) -> None:
+) -> WriteResult:
     """Run the job that writes a frame of changes, and commit its files.
 
     ``concern`` holds for every row that was read, for the checks of concurrent commits. With ``one_source_row``, a
@@ -90,23 +83,26 @@ def commit_changes(
         outcome, rows = run_writers(
             session,
             changes,
-            lambda log: _RowChangeWriter(context, columns, log),
+            lambda log: RowChangeWriter(context, columns, log),
             _MESSAGES,
             context,
             transaction,
         )
         gone: dict[str, Positions] = {}
-        for path, (positions, goes) in _together(target, rows).items():
+        updated = 0
+        for path, (positions, operations) in _together(target, rows).items():
             if one_source_row and len(distinct(positions)) < len(positions):
                 raise InvalidArgument(
                     "several rows of the source match one row of the table, so that it is not clear what becomes of "
                     f"it: MERGE takes one (data file {path})",
                     location=path,
                 )
+            goes = operations != KEEP
             if goes.any():
                 gone[path] = distinct(positions[goes])
+            updated += int(np.count_nonzero(operations == UPDATE))
         strings = application_of(outcome)
-        apply_changes(
+        return apply_changes(
             session,
             target,
             outcome.files,
@@ -115,16 +111,17 @@ def commit_changes(
             branch=target.branch,
             concern=concern,
             strings=strings,
+            updated=updated,
         )
 
 
 def commit_deletes(
     session: SparkSession, target: Target, found: dict[str, Positions], concern: BooleanExpression | None
-) -> None:
+) -> WriteResult:
     """Commit the removal of the rows at some positions."""
     with target.table.transaction() as transaction:
         transaction.expect_branch(target.branch)
-        apply_changes(session, target, [], found, transaction, branch=target.branch, concern=concern)
+        return apply_changes(session, target, [], found, transaction, branch=target.branch, concern=concern)
 
 
 def gathered(changes: DataFrame, metadata: TableMetadata, context: WriteContext) -> tuple[DataFrame, WriteContext]:
@@ -140,62 +137,8 @@ def gathered(changes: DataFrame, metadata: TableMetadata, context: WriteContext)
     return spread, context
 
 
-class _RowChangeWriter:
-    """The function for ``mapInArrow``: rows of changes in; data files, and the positions of rows of the table, out."""
-
-    def __init__(self, context: WriteContext, columns: list[str], log: Any) -> None:
-        self._context = context
-        self._columns = columns
-        self._log = log
-
-    @with_cause_alone
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        begin_task()
-        seen: dict[int, list[tuple[Any, Any]]] = {}
-        task = TaskContext.get()
-        number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
-        files = write_batches(self._context, self._rows(whole(batches), seen), task_id=number, attempt=attempt)
-        take_back_if_lost(self._context.io, [file.file_path for file in files])
-        if self._log is not None:
-            self._log.add([file.file_path for file in files])
-        message = Message(files)
-        if task is not None:
-            message = Message(files, is_contested(task), settings_of(task, (APPLICATION,)))
-        yield _row(pickle.dumps(message), None, None)
-        for key, pieces in seen.items():
-            positions = np.concatenate([piece[0] for piece in pieces])
-            goes = np.concatenate([piece[1] for piece in pieces])
-            yield _row(None, *reported(key, (positions, goes)).columns)
-
-    def _rows(self, batches: Iterator[pa.RecordBatch], seen: dict[int, Any]) -> Iterator[pa.RecordBatch]:
-        """The rows to write. The locations of rows that came from the table are added to ``seen``."""
-        for batch in batches:
-            operation = np.asarray(batch.column(OPERATION))
-            old = operation != INSERT
-            if old.any():
-                places = np.asarray(batch.column(ROW).filter(pa.array(old)))
-                for goes in (False, True):
-                    chosen = places[(operation[old] != KEEP) == goes]
-                    for number, positions in by_file(chosen):
-                        seen.setdefault(number, []).append((positions, np.full(len(positions), goes)))
-            written = (operation == UPDATE) | (operation == INSERT)
-            if written.any():
-                rows = batch.filter(pa.array(written)).select(self._columns)
-                yield from_spark_batch(rows, self._context.schema)
-
-    def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
-        return "icefield"
-
-
-def _row(message: bytes | None, file: Any, positions: Any) -> pa.RecordBatch:
-    file = pa.nulls(1, pa.int64()) if file is None else file
-    positions = pa.nulls(1, pa.binary()) if positions is None else positions
-    columns = [pa.array([message], pa.binary()), file, positions]
-    return pa.RecordBatch.from_arrays(columns, names=["message", "file", "positions"])
-
-
 def _together(target: Target, rows: list[Any]) -> dict[str, tuple[Positions, Any]]:
-    """The positions of the rows that tasks saw in each file, and whether each row is removed."""
+    """The positions of the rows that tasks saw in each file, and the operation on each row."""
     pieces: dict[int, list[Any]] = {}
     for row in rows:
         pieces.setdefault(row.file, []).append(pickle.loads(bytes(row.positions)))

@@ -16,6 +16,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, In
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
 from icefield.toolkit import distinct
+from icefield.transaction import Transaction, WriteResult
 from icefield.writing import (
     DataFile,
     DeleteContext,
@@ -88,37 +89,47 @@ def apply_changes(
     target: Target,
     files: list[DataFile],
     gone: Mapping[str, Positions],
-    transaction: Any,
+    transaction: Transaction[Table],
     *,
     branch: str | None,
     whole: Collection[str] = (),
     concern: BooleanExpression | None = None,
     strings: Mapping[str, str] | None = None,
-) -> None:
+    updated: int = 0,
+) -> WriteResult:
     """Stage new files, the removal of rows at positions of old files, and the removal of ``whole`` files.
 
+    ``updated`` of the rows in the new files replace rows at these positions. The commit completes the result.
     ``concern`` holds for every row that was read, for the checks of concurrent commits. ``branch`` is the branch of the
     commit; None stages the snapshot.
     """
     if not files and not gone and not whole:
-        return
+        return WriteResult()
     condition = AlwaysTrue() if concern is None else concern
     update = transaction.update_snapshot(_summary(session, target, strings), branch)
     dropped = {path for path, rows in gone.items() if len(rows) == target.plan.task(path).file.record_count}
     rest = {path: rows for path, rows in gone.items() if path not in dropped}
     dropped.update(whole)
+    action: Any = update.row_delta() if target.marks else update.overwrite()
+    action.count_rows(
+        inserted=sum(file.record_count for file in files) - updated,
+        updated=updated,
+        deleted=None if whole else sum(map(len, gone.values())) - updated,
+    )
+    result: WriteResult = action.write_result
     if target.marks:
-        _mark(update.row_delta(), target, files, dropped, rest, condition, transaction)
-        return
+        _mark(action, target, files, dropped, rest, condition, transaction)
+        return result
     if rest:
         context = target.write_context()
         files = files + rewrite_without(session, target, target.plan, rest, context, transaction).files
-    action = update.overwrite().add_fresh(files).delete_file(*dropped, *rest)
+    action.add_fresh(files).delete_file(*dropped, *rest)
     action.validate_from_snapshot(target.snapshot_id).conflict_detection_filter(condition)
     action.validate_no_conflicting_deletes()
     if target.is_serializable:
         action.validate_no_conflicting_data()
     action.commit()
+    return result
 
 
 def delete_where(
@@ -128,14 +139,14 @@ def delete_where(
     *,
     strings: Mapping[str, str] | None = None,
     case_sensitive: bool = True,
-) -> None:
+) -> WriteResult:
     """Delete the rows that match a filter, in one commit.
 
     Files that match as a whole according to their manifests need no job.
     """
     with target.table.transaction() as transaction:
         transaction.expect_branch(target.branch)
-        replace_where(
+        return replace_where(
             session,
             target,
             where,
@@ -152,18 +163,18 @@ def replace_where(
     target: Target,
     where: BooleanExpression,
     files: list[DataFile],
-    transaction: Any,
+    transaction: Transaction[Table],
     *,
     strings: Mapping[str, str] | None = None,
     branch: str | None = MAIN_BRANCH,
     case_sensitive: bool = True,
-) -> None:
+) -> WriteResult:
     """Stage files in place of the rows that match a filter. Files with only matching rows are dropped without a job."""
     whole, some = transaction.matching_files(where, branch, case_sensitive)
     if not (whole or some or files):
-        return
+        return WriteResult()
     if not some:
-        transaction.overwrite_files(
+        return transaction.overwrite_files(
             files,
             where,
             _summary(session, target, strings),
@@ -171,10 +182,11 @@ def replace_where(
             branch=branch,
             isolation_level=target.isolation_level,
         )
-        return
     scan = target.scan(where, case_sensitive=case_sensitive)
     gone = found_by_filter(session, scan, target.plan, set(some))
-    apply_changes(session, target, files, gone, transaction, branch=branch, whole=whole, concern=where, strings=strings)
+    return apply_changes(
+        session, target, files, gone, transaction, branch=branch, whole=whole, concern=where, strings=strings
+    )
 
 
 def _summary(session: SparkSession, target: Target, strings: Mapping[str, str] | None) -> dict[str, str]:

@@ -12,6 +12,7 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
+from icefield.transaction import WriteResult
 from icefield.writing import WriteContext
 from icefield_maintenance import MaintenanceTable
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -100,6 +101,9 @@ class IcefieldSession:
     Operations on a frame run in the frame's own session. In a function of ``foreachBatch`` all operations run in the
     session of the batch, which has its views. Plans are made on the driver. Executors read and write the files: by
     Spark's own reader and writer of Parquet where these serve, else in Arrow.
+
+    Changes of rows return a ``WriteResult``: their snapshot, and the numbers of rows and files that changed. An update
+    and a merge count every row that they write, also where its values stay the same.
     """
 
     def __init__(self, spark: SparkSession, catalog: Catalog, name: str | None = None) -> None:
@@ -259,7 +263,7 @@ class IcefieldSession:
         merge_schema: bool = False,
         distribution: str | None = None,
         road: str = "auto",
-    ) -> Table:
+    ) -> WriteResult:
         """Add the rows of a data frame to a table; columns go by name.
 
         ``snapshot_properties`` go into the snapshot's summary. ``branch`` None stages the snapshot, for
@@ -283,7 +287,7 @@ class IcefieldSession:
         merge_schema: bool = False,
         distribution: str | None = None,
         road: str = "auto",
-    ) -> Table:
+    ) -> WriteResult:
         """Replace the rows that ``where`` matches (all, if it is None) by the rows of a data frame, in one version.
 
         A file that ``where`` matches in part is rewritten. The frame may be computed from the table itself. Raises
@@ -302,7 +306,7 @@ class IcefieldSession:
         merge_schema: bool = False,
         distribution: str | None = None,
         road: str = "auto",
-    ) -> Table:
+    ) -> WriteResult:
         """Replace the partitions of a data frame's rows, and leave all other partitions unchanged.
 
         A table without partitions is replaced as a whole. Raises as ``append`` does.
@@ -344,7 +348,7 @@ class IcefieldSession:
         *,
         branch: str = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
-    ) -> Table:
+    ) -> WriteResult:
         """Delete the rows that a filter matches, as ``write.delete.mode`` says. Rows for which the filter is null stay.
 
         Files with only matching rows, according to their manifests, are dropped without a job; executors read the other
@@ -355,10 +359,8 @@ class IcefieldSession:
         written, strings = place_of_write(spark, table, branch, snapshot_properties)
         target = Target(table, written or MAIN_BRANCH, "delete", strings=strings or {})
         if isinstance(where, Column):
-            delete_rows(spark, target, where, table.name()[-1])
-        else:
-            delete_where(spark, target, check_target(table, where))
-        return table
+            return delete_rows(spark, target, where, table.name()[-1])
+        return delete_where(spark, target, check_target(table, where))
 
     def update(
         self,
@@ -367,7 +369,7 @@ class IcefieldSession:
         where: Expression | None = None,
         *,
         branch: str = MAIN_BRANCH,
-    ) -> Table:
+    ) -> WriteResult:
         """Set columns of the matching rows to new values, as ``write.update.mode`` says.
 
         ``set`` maps names of columns, dotted for nested fields, to expressions of Spark's SQL or columns of Spark's,
@@ -375,8 +377,7 @@ class IcefieldSession:
         stands for the table. Raises ``InvalidArgument`` for a column that is not there.
         """
         target = self._target(self.spark, identifier, branch, "update")
-        update_rows(self.spark, target, assigned(set), where, target.table.name()[-1])
-        return self.catalog.load_table(identifier)
+        return update_rows(self.spark, target, assigned(set), where, target.table.name()[-1])
 
     def merge(
         self, frame: DataFrame, identifier: str, on: Expression | Sequence[str], *, branch: str = MAIN_BRANCH
@@ -396,7 +397,7 @@ class IcefieldSession:
         join_cols: Sequence[str] | str | None = None,
         *,
         branch: str = MAIN_BRANCH,
-    ) -> Table:
+    ) -> WriteResult:
         """Replace the rows that have the key of a row of a data frame, and add its rows with new keys.
 
         ``join_cols`` are the columns of the key; the schema's identifier fields by default. Raises ``InvalidArgument``
@@ -407,8 +408,7 @@ class IcefieldSession:
             join_cols = [schema.find_field(each).name for each in sorted(schema.identifier_field_ids)]
         on = [join_cols] if isinstance(join_cols, str) else list(join_cols)
         merge = self.merge(frame, identifier, on, branch=branch)
-        merge.when_matched_update_all().when_not_matched_insert_all().commit()
-        return self.catalog.load_table(identifier)
+        return merge.when_matched_update_all().when_not_matched_insert_all().commit()
 
     def maintenance(self, identifier: str) -> MaintenanceTable:
         """The maintenance of a table, as in ``table.maintenance``; executors read and write the files.
@@ -446,7 +446,7 @@ class IcefieldSession:
         distribution: str | None,
         road: str,
         epoch: Epoch | None = None,
-    ) -> Table:
+    ) -> WriteResult:
         """Write a frame and commit it; commit an epoch of a stream only if the branch does not hold the epoch."""
         spark, table = frame.sparkSession, loaded(self.catalog, identifier)
         exact = is_case_sensitive(spark)
@@ -469,10 +469,11 @@ class IcefieldSession:
                 target = Target(table, branch or MAIN_BRANCH, "delete")
                 target.marks = False  # rewrite files: new rows and remaining rows are both written to data files
                 strings = {**application_of(outcome), **(snapshot_properties or {})}
-                replace_where(spark, target, replaced, outcome.files, transaction, strings=strings, branch=branch)
-            else:
-                stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
-        return table
+                return replace_where(
+                    spark, target, replaced, outcome.files, transaction, strings=strings, branch=branch
+                )
+            return stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
+        return WriteResult()  # of an epoch that the table holds
 
     def _write(
         self,

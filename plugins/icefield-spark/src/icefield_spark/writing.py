@@ -25,6 +25,7 @@ from icefield_spark.workers import begin_task
 
 if TYPE_CHECKING:  # a worker needs no catalog
     from icefield import Table
+    from icefield.transaction import Transaction, WriteResult
     from pyspark.sql import SparkSession
 
 MESSAGE_SCHEMA = "message binary"
@@ -176,14 +177,14 @@ def application_of(outcome: Outcome) -> dict[str, str]:
 
 
 def stage(
-    transaction: Any,
+    transaction: Transaction[Table],
     outcome: Outcome,
     replaced: Replaced,
     *,
     branch: str | None = MAIN_BRANCH,
     snapshot_properties: Mapping[str, str] | None = None,
     isolation_level: str | None = None,
-) -> None:
+) -> WriteResult:
     """Stage files in a transaction, which owns them from here on: it deletes them when they are surely not committed.
 
     ``branch``: None adds a snapshot outside of all branches.
@@ -192,8 +193,9 @@ def stage(
     transaction.context.written.add(*(file.file_path for file in files))
     strings = {**ENGINE, **application_of(outcome), **(snapshot_properties or {})}
     if replaced is None:
-        transaction.append_files(files, strings, branch)
-    elif isinstance(replaced, str):
-        transaction.update_snapshot(strings, branch).replace_partitions().add_fresh(files).commit()
-    else:
-        transaction.overwrite_files(files, replaced, strings, branch=branch, isolation_level=isolation_level)
+        return transaction.append_files(files, strings, branch)
+    if not isinstance(replaced, str):
+        return transaction.overwrite_files(files, replaced, strings, branch=branch, isolation_level=isolation_level)
+    action = transaction.update_snapshot(strings, branch).replace_partitions().add_fresh(files)
+    action.commit()
+    return action.write_result

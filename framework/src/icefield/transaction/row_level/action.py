@@ -19,7 +19,6 @@ from icefield.transaction.row_level.changed_files import FileResult, FileResults
 from icefield.transaction.row_level.delete_marker import mark_rows, superseded
 from icefield.transaction.row_level.edits import RowEdit
 from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
-from icefield.transaction.snapshots.write_result import EditedRows
 
 
 def since_head(metadata: TableMetadata, branch: str | None) -> ConflictRange | None:
@@ -85,11 +84,10 @@ class RowLevelAction(SnapshotProducer):
         others = self._others(head, changed)
         added += others
         self._files.finish()
-        self._edited = EditedRows(
+        self.count_rows(
             inserted=sum(file.record_count for file in others),
             updated=sum(one.updated for one in changed),
-            deleted=sum(one.deleted for one in changed),
-            drops=dropped > 0,
+            deleted=None if dropped else sum(one.deleted for one in changed),
         )
         return FileChanges(added, merged_masks(removed, superseded(head, marked)))
 

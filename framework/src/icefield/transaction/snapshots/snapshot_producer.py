@@ -89,6 +89,10 @@ class SnapshotProducer(Action):
         self.write_result, self._follows = first.write_result, True
         return self
 
+    def count_rows(self, inserted: int, updated: int, deleted: int | None) -> None:
+        """State the rows that change, for the result. ``deleted`` None: rows of files that go unread are among them."""
+        self._edited = EditedRows(inserted, updated, deleted)
+
     @abstractmethod
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """The changes of the files at the head of the branch. Raises ``ValidationFailed`` if they are not valid."""

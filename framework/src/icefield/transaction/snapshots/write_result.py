@@ -52,9 +52,7 @@ class WriteResult:
         added, marked = number("added-records"), number("added-position-deletes")
         gone = number("deleted-records") - number("removed-position-deletes")
         inserted = added if edited is None else edited.inserted
-        deleted = marked + gone - added + inserted
-        if edited is not None and not edited.drops:
-            deleted = edited.deleted
+        deleted = marked + gone - added + inserted if edited is None or edited.deleted is None else edited.deleted
         self.rows_inserted += inserted
         self.rows_updated += 0 if edited is None else edited.updated
         is_known = self.rows_deleted is not None and not number("added-equality-deletes")
@@ -63,12 +61,11 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class EditedRows:
-    """The numbers of rows that an operation on rows changed; with ``drops`` it removed other files unread."""
+    """The numbers of rows that an operation on rows changed; ``deleted`` is None if it removed files unread."""
 
     inserted: int
     updated: int
-    deleted: int
-    drops: bool
+    deleted: int | None
 
 
 def authorship(properties: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

@@ -27,8 +27,9 @@ from icefield_spark.chunks import VersionScan
 from icefield_spark.options import SUMMARY
 from icefield_spark.places import ROW, place_in_spark
 from icefield_spark.quoting import quoted
-from icefield_spark.row_changes import OPERATION, columns_of, commit_changes, commit_deletes, places_in
+from icefield_spark.row_changes import columns_of, commit_changes, commit_deletes, places_in
 from icefield_spark.row_level import Target
+from icefield_spark.row_writer import OPERATION
 from icefield_spark.streaming.epochs import Epoch
 from icefield_spark.types import to_spark_type
 from icefield_spark.wap import place_of_write

@@ -15,8 +15,8 @@ from icefield_spark.assigning import Path, fold_of
 from icefield_spark.changing import delete_rows, update_rows
 from icefield_spark.merge_rows import LEFT, MATCHED, NEW, MergeFrame, WhenClause
 from icefield_spark.missing import no_table
-from icefield_spark.row_changes import DELETE, INSERT, UPDATE
 from icefield_spark.row_level import Target
+from icefield_spark.row_writer import DELETE, INSERT, UPDATE
 from icefield_spark.running import REFERENCE, substitutes
 from icefield_spark.sql.context import StatementContext
 from icefield_spark.sql.parsing import Cursor, Statement, chains
