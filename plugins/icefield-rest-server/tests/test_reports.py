@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import icefield
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Plugins, load_catalog
@@ -137,6 +138,7 @@ def test_a_request_that_cannot_be_counted_has_its_answer(
 def test_a_table_without_its_metadata_file_is_a_fault_and_not_a_missing_table(catalog: Catalog) -> None:
     location = catalog.load_table("db.t").metadata_location
     Path(location.removeprefix("file://")).unlink()
+    icefield.clear_caches()  # this process has read the file
     client = LocalClient(app(catalog))
     assert location in answered(client.get(TABLE), 500, "ServiceFailureException")
     assert location in answered(client.post(f"{TABLE}/plan", json={}), 500, "ServiceFailureException")
