@@ -35,6 +35,16 @@ def test_credentials_of_a_service_stay_on_the_driver_and_those_of_files_travel()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "module", [f"icefield_spark.{each}" for each in ("chunks", "rewriting", "row_writer", "writing")]
+)
+def test_a_worker_of_spark_loads_no_transaction(module: str) -> None:
+    program = f"import sys, {module}; print('icefield.transaction' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "False"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["pyspark_icefield", "icefield_spark.chunks", "icefield_spark.writing"])
 def test_a_worker_of_spark_loads_neither_the_session_nor_its_sql(module: str) -> None:
     """Each of the processes that Spark starts for a first use would take half a second longer."""
