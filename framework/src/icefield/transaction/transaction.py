@@ -209,7 +209,9 @@ class Transaction(RowChanges, Extensible, Generic[R]):
     def _current(self, *, as_base: bool = False) -> TableState | None:
         if self._state is None:
             return None
-        current = load_table(self._handle, self._state, as_base=as_base)
+        # Where the properties limit retries, an old hint must not take one.
+        limited = any(name.startswith("commit.retry.") for name in self._state.metadata.properties)
+        current = load_table(self._handle, self._state, as_base=as_base and not limited)
         if current is None:
             raise NoSuchTable(f"table '{self._handle.full_name}' was dropped", table=self._handle.name)
         return current
