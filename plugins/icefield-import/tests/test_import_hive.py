@@ -322,7 +322,7 @@ def test_a_table_that_is_more_than_its_files_is_refused(
         imported(catalog, legacy, "t")
 
 
-def test_what_the_files_contradict_is_refused(catalog: Catalog, legacy: Legacy) -> None:
+def test_files_that_contradict_the_metastore_are_refused(catalog: Catalog, legacy: Legacy) -> None:
     place = legacy.create("t", {"id": "bigint"}, partitioned={"kind": "string"})
     write(ROWS, place / "kind=a")
     legacy.add("t", (("a",), place / "kind=a"))

@@ -21,7 +21,7 @@ _OF_PROPERTIES: Final = Policy.from_mapping({"rules": [{"tables": "*"}]})
 """Without a policy, the goals are those of the tables' properties."""
 
 _HELD: Final = 60
-"""Seconds for which an outlook is shown again."""
+"""Seconds for which an outlook is reused."""
 
 
 def maintenance(request: PageRequest, policy: Policy | None = None) -> Answer:
@@ -41,7 +41,7 @@ def configured(catalog: str) -> Policy:
     try:
         return _OF_PROPERTIES if path is None else Policy.from_file(path)
     except InvalidArgument as error:
-        _log.error("the page about maintenance cannot be shown: %s", error)  # which names a path of the server
+        _log.error("the page about maintenance cannot be shown: %s", error)  # it names a path of the server
         message = f"the policy that {_PROPERTY} names cannot be used; see the log of the server"
         raise Refused(500, "InternalServerError", message) from error
 

@@ -85,7 +85,7 @@ class TablePlan:
 
     @property
     def can_be_carried_out(self) -> bool:
-        """Whether an operation is to be carried out: not all decisions are faults."""
+        """Whether the plan has an operation: not all decisions are faults."""
         return not all(each.fault for each in self.decisions)
 
 
