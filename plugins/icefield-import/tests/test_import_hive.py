@@ -378,5 +378,5 @@ def test_without_the_client_the_extra_is_named(catalog: Catalog, monkeypatch: py
 
 
 def test_another_catalog_has_no_tables_of_hive(catalog: Catalog) -> None:
-    with pytest.raises(InvalidArgument, match="'lake' is no catalog of type hive"):
+    with pytest.raises(InvalidArgument, match="'lake' has no tables of Hive"):
         import_hive(catalog, "db.t", "legacy.t", metastore=catalog)
