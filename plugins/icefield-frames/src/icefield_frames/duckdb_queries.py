@@ -169,7 +169,7 @@ def _tables(connection: Any, sql: str, *, is_limited: bool) -> list[tuple[str, s
                 _check_function(node["function"]["function_name"])
             elif is_limited and str(node.get("function_name")).casefold() in _WITHOUT_END:
                 name = node["function_name"]
-                raise InvalidArgument(f"sql takes no function {name:.100} here: no limit on time stops it")
+                raise InvalidArgument(f"sql takes no function {name:.100} here: a limit on time does not stop it")
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)
