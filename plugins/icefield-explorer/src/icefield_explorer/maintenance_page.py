@@ -25,7 +25,7 @@ _HELD: Final = 60
 
 
 def maintenance(request: PageRequest, policy: Policy | None = None) -> Answer:
-    """The page about the maintenance of a table; without a policy, by the one that the configuration names."""
+    """The page about the maintenance of a table, by default with the policy that the configuration names."""
     visit = TableVisit.of(request, "maintenance", files=True)
     table, chosen = visit.table, policy or configured(request.access.catalog_name)
     record, note = _record(request, chosen)

@@ -152,7 +152,7 @@ def decisions_by(
 
 
 def fault_of(error: Exception) -> str:
-    """The message of an error, and its class if it is none of Icefield."""
+    """The message of an error, with its class for errors of other libraries."""
     return str(error) if isinstance(error, IcefieldError) else f"{type(error).__name__}: {error}"
 
 

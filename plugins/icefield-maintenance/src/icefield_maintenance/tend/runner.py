@@ -55,9 +55,9 @@ class Tending:
 
         First every table is planned, from its metadata. Then the tables follow one another, ``budget.concurrency`` at
         once: urgent erasures first, then the greatest gain for each rewritten byte. A table that used more tenths of a
-        day's budget in the last week comes later. Yields the operations as they end, and
-        those that wait for a window, the budget or the end of a pause. An error of one table concerns no other one.
-        ``dry_run`` yields the plan. Raises errors of the catalog and of the record.
+        day's budget in the last week comes later. Yields the operations as they end, and waiting operations with the
+        reason: a window, the budget or a pause. An error of one table does not stop the work on others. ``dry_run``
+        yields the plan. Raises errors of the catalog and of the record.
         """
         if self._record is None or self.policy.record is not None:  # others may have added to it
             self._record = TendRecord(self.catalog, self.policy.record, _now_ms())
