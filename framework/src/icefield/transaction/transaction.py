@@ -168,7 +168,7 @@ class Transaction(RowChanges, Extensible, Generic[R]):
             if self._state is not None and not self._actions:
                 return self._finish(self._state)
             # Data was written since the table was loaded: load the other writers' commits before the first attempt.
-            # An append always has something to publish, and so meets the commits that an old hint does not show.
+            # An append always publishes, so it conflicts with commits that an old hint does not show.
             base = self._current(as_base=all(isinstance(action, AppendFiles) for action in self._actions))
             result = commit_table(self._handle, base, self.proposal, written=written)
         except BaseException:  # an interrupt is one
