@@ -19,7 +19,7 @@ from icefield.abc import CommitStrategy, FileInfo, FileSystemAbility, OutputStre
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.commit import TableHandle, load_table
 from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing, IcefieldError
-from icefield.manifest import DataFile
+from icefield.manifest import DataFile, clear_caches
 from icefield.metadata import new_table_metadata
 from icefield.schema import Schema
 from icefield.storage import FileIO
@@ -168,6 +168,7 @@ class MaintenanceCourse:
     def run(self) -> None:
         """Run the course and check its end. Raises ``Wrong`` with the trace."""
         TimedFileSystem.course = self
+        clear_caches()  # each course has its own store under the same locations
         with clocks_of(self):
             try:
                 self._create()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from icefield.abc import CommitStrategy, Committed, Current, FileAccess, Pointer, Proposal, ScanService
 from icefield.errors import FileMissing, InvalidMetadata, NotSupportedByCatalog
-from icefield.manifest.cache import FILES, cache_scope
+from icefield.manifest.cache import FILES, FILES_MAX_BYTES, cache_scope
 from icefield.metadata import TableMetadata, decode_metadata, with_metadata_log
 from icefield.metadata.file_names import parse_metadata_file_name
 from icefield.storage import FileIO
@@ -104,7 +104,10 @@ def _read(io: FileIO, strategy: CommitStrategy, pointer: Pointer) -> bytes:
     if scope is None:
         return io.read_metadata(pointer.location)
     key = scope, io.resolve(pointer.location), pointer.stamp
-    return FILES.get_or_make(key, lambda: io.read_metadata(pointer.location))
+    found = FILES.get(key) or io.read_metadata(pointer.location)
+    if len(found) <= FILES_MAX_BYTES // 2:  # a larger one would leave no room for manifests
+        FILES.put(key, found)
+    return found
 
 
 def load_table(
