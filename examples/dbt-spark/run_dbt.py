@@ -12,5 +12,5 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 spark = SparkSession.builder.master("local[2]").getOrCreate()
 attach(spark, "lake", name="lake")  # the catalog `lake` of icefield.toml
 spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
-spark.sql("USE lake.shop")  # snapshots of dbt make a view of one name there
+spark.sql("USE lake.shop")  # a snapshot of dbt makes a view without a namespace
 sys.exit(not dbtRunner().invoke(sys.argv[1:]).success)

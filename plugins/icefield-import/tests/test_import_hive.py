@@ -322,7 +322,7 @@ def test_a_table_that_is_more_than_its_files_is_refused(
         imported(catalog, legacy, "t")
 
 
-def test_what_the_files_contradict_is_refused(catalog: Catalog, legacy: Legacy) -> None:
+def test_files_that_contradict_the_metastore_are_refused(catalog: Catalog, legacy: Legacy) -> None:
     place = legacy.create("t", {"id": "bigint"}, partitioned={"kind": "string"})
     write(ROWS, place / "kind=a")
     legacy.add("t", (("a",), place / "kind=a"))
@@ -378,5 +378,5 @@ def test_without_the_client_the_extra_is_named(catalog: Catalog, monkeypatch: py
 
 
 def test_another_catalog_has_no_tables_of_hive(catalog: Catalog) -> None:
-    with pytest.raises(InvalidArgument, match="'lake' is no catalog of type hive"):
+    with pytest.raises(InvalidArgument, match="'lake' has no tables of Hive"):
         import_hive(catalog, "db.t", "legacy.t", metastore=catalog)

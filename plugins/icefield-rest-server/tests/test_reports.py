@@ -1,4 +1,4 @@
-"""Reports of clients, what is said of a table whose metadata is gone, and who may go on with a plan."""
+"""Reports of clients, answers about metadata files that are gone or others now, and who may go on with a plan."""
 
 from __future__ import annotations
 
@@ -163,3 +163,19 @@ def test_who_may_plan_a_scan_may_have_the_rest_of_the_plan(catalog: Catalog) -> 
     answered(client.delete(f"{TABLE}/plan/{first['plan-id']}"), 204)
     answered(client.get(TABLE), 403, "ForbiddenException")
     assert set(asked) == {"planTableScan", "loadTable"}
+
+
+def test_a_location_that_a_directory_catalog_uses_again_is_served_as_it_is_now(tmp_path: Path) -> None:
+    place = f"file://{tmp_path}/tables"
+    folders = load_catalog("folders", type="directory", warehouse=place)
+    served = load_catalog("served", type="sql", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=place)
+    for catalog in (folders, served):
+        catalog.create_namespace("db")
+    client = LocalClient(app(served))
+    for _ in range(2):
+        table = folders.create_table("db.t", SCHEMA)
+        served.register_table("db.registered", table.metadata_location)
+        answer = client.get("/v1/namespaces/db/tables/registered").json()
+        assert answer["metadata"]["table-uuid"] == str(table.metadata.table_uuid)
+        served.drop_table("db.registered")
+        folders.purge_table("db.t")

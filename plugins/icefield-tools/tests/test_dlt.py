@@ -443,7 +443,7 @@ def test_the_pipeline_of_the_readme_runs(prod: ice.Catalog) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["scd2", "cdc"])
-def test_a_merge_strategy_that_is_not_supported_is_refused_with_those_that_are(tmp_path: Path, strategy: str) -> None:
+def test_the_error_for_an_unsupported_merge_strategy_names_the_supported_ones(tmp_path: Path, strategy: str) -> None:
     catalog = sql_catalog(tmp_path)
     made = pipeline(icefield(catalog))
     made.run([{"id": 1, "n": 1}], table_name="orders", primary_key="id", write_disposition="merge")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -10,6 +11,8 @@ from icefield.abc import PutMode
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Catalog
 from icefield.toolkit import VersionedStrategy, read_whole
+from icefield.transaction import AppendFiles
+from icefield.writing import write_batches
 from tables import SCHEMA, ids, rows
 
 SYSTEM = MemoryFileSystem()
@@ -104,3 +107,62 @@ def test_a_purged_table_stays_away_though_a_writer_still_holds_it(catalog: Catal
     with pytest.raises(Exception, match=r"db\.t"):
         table.append(rows([2]))
     assert not [found for found in SYSTEM.list_files(location) if "/v" in found.location]
+
+
+def test_an_append_on_an_old_hint_goes_to_the_branch_of_the_commit_that_left_it(catalog: Catalog, table: Table) -> None:
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    other_writer(catalog).manage_snapshots().create_branch(snapshot.snapshot_id, "audit").commit()
+    left_at(table, 2)
+    table.append(rows([2]), branch="audit")
+    assert ids(catalog.load_table("db.t"), ref="audit") == [1, 2]
+
+
+def test_an_append_on_an_old_hint_takes_files_of_a_spec_of_the_commit_that_left_it(
+    catalog: Catalog, table: Table
+) -> None:
+    other = other_writer(catalog)
+    other.update_spec().add_field("id", "bucket[2]", "part").commit()
+    files = write_batches(other.write_context(), rows([2]).to_batches())
+    left_at(table, 2)
+    with table.transaction() as changes:
+        changes.append_files(files)
+    assert ids(catalog.load_table("db.t")) == [1, 2]
+
+
+def test_an_append_on_an_old_hint_takes_a_file_that_the_commit_that_left_it_removed(
+    catalog: Catalog, table: Table
+) -> None:
+    given = [task.file for task in table.scan().plan_files()]
+    other_writer(catalog).delete("id = 1")
+    left_at(table, 2)
+    with table.transaction() as changes:
+        AppendFiles(changes.stage).append_file(*given).commit()
+    assert ids(catalog.load_table("db.t")) == [1]
+
+
+@pytest.mark.parametrize("name", ["commit.retry.num-retries", "commit.retry.total-timeout-ms"])
+def test_an_old_hint_takes_no_retry_of_an_append_that_may_not_retry(catalog: Catalog, name: str) -> None:
+    table = catalog.create_table("db.once", SCHEMA, properties={name: "0"})
+    table.append(rows([1]))
+    catalog.load_table("db.once").append(rows([2]))
+    left_at(table, 2)
+    table.append(rows([3]))
+    assert ids(catalog.load_table("db.once")) == [1, 2, 3]
+
+
+def test_a_location_that_a_directory_catalog_uses_again_can_be_registered_again(tmp_path: Path) -> None:
+    place = f"file://{tmp_path}/tables"
+    folders = load_catalog("folders", type="directory", warehouse=place)
+    metastore = load_catalog("metastore", type="sql", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=place)
+    found = []
+    for catalog in (folders, metastore):
+        catalog.create_namespace("db")
+    for number in (1, 2):
+        table = folders.create_table("db.t", SCHEMA)
+        table.append(rows([number]))
+        metastore.register_table("db.registered", table.metadata_location)
+        found += ids(metastore.load_table("db.registered"))
+        metastore.drop_table("db.registered")
+        folders.purge_table("db.t")
+    assert found == [1, 2]

@@ -146,7 +146,7 @@ class CommitStrategy(ABC):
     def load_base(self, known: Pointer) -> Pointer | Current | None:
         """The base for an append: the current version, or ``known`` if that is probably current. By default ``load``.
 
-        For strategies that learn this by fewer requests than ``load`` takes. ``commit`` decides for certain.
+        Override it where this takes fewer requests than ``load``. ``commit`` makes the final check.
         """
         return self.load()
 

@@ -17,7 +17,15 @@ from icefield.commit.retry_policy import RetryPolicy
 from icefield.commit.settling import Change, Settled, settle
 from icefield.commit.state import TableHandle, TableState, current_of, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
-from icefield.errors import CommitFailed, FileMissing, NoSuchTable, TableExists
+from icefield.errors import (
+    CommitFailed,
+    FileMissing,
+    InvalidArgument,
+    InvalidMetadata,
+    NoSuchSnapshot,
+    NoSuchTable,
+    TableExists,
+)
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES, COMMIT_RETRY_TOTAL_TIMEOUT_MS
 from icefield.metadata.snapshots import Operation, Snapshot
@@ -166,10 +174,10 @@ class _TableAttempts(Change[TableState]):
         base = self.base
         try:
             proposal = self.build(base.metadata if base is not None else None)
-        except FileMissing:
+        except (FileMissing, InvalidArgument, InvalidMetadata, NoSuchSnapshot):
             if base is None or self._surely_unchanged():
                 raise
-            return Conflict()  # a concurrent commit has expired a file of the base
+            return Conflict()  # a later commit has expired a file of the base, or made what it lacks
         if proposal is None:
             assert base is not None, "a creation always has something to commit"
             self.is_published = False

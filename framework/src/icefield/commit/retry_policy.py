@@ -27,7 +27,7 @@ _LEAST = 4
 """The lower bound of a shrinking back-off, in multiples of the first interval."""
 
 _LONGEST_WAIT_MS = 600_000
-"""The longest pause, whatever the table's properties say: their writer must not stop a process for years."""
+"""The longest pause that a table's properties can state: their writer must not stop a process for years."""
 
 
 @dataclass(frozen=True, slots=True)

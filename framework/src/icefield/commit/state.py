@@ -9,6 +9,7 @@ from icefield.abc import CommitStrategy, Committed, Current, FileAccess, Pointer
 from icefield.errors import FileMissing, InvalidMetadata, NotSupportedByCatalog
 from icefield.manifest.cache import FILES, cache_scope
 from icefield.metadata import TableMetadata, decode_metadata, with_metadata_log
+from icefield.metadata.file_names import parse_metadata_file_name
 from icefield.storage import FileIO
 
 # A metastore may delete the metadata file after its pointer is read and before the file is opened.
@@ -96,8 +97,10 @@ def current_of(strategy: CommitStrategy, known: Pointer | None = None) -> Curren
 
 
 def _read(io: FileIO, strategy: CommitStrategy, pointer: Pointer) -> bytes:
-    """The bytes of a metadata file: fetched once, if its location and stamp never come to name another file."""
-    scope = cache_scope(io) if pointer.stamp is not None or not strategy.reuses_locations else None
+    """The bytes of a metadata file: fetched once, if no other file takes its place. A registered one has any name."""
+    name = parse_metadata_file_name(pointer.location)
+    is_unique = name is not None and not (name.is_file_system or strategy.reuses_locations)
+    scope = cache_scope(io) if is_unique or pointer.stamp is not None else None
     if scope is None:
         return io.read_metadata(pointer.location)
     key = scope, io.resolve(pointer.location), pointer.stamp

@@ -3,7 +3,7 @@
 Manifests and manifest lists are written once under a unique name, so a decoded value stays right. The cache counts the
 bytes of its Arrow buffers. The stored bytes of manifests are kept as well: a change that removes files from a manifest
 reads some columns to find them, and then all columns to rewrite it. The file is fetched once for both. A manifest that
-this process wrote is not fetched at all. The stored bytes of metadata files are here for tables that are loaded again.
+this process wrote is not fetched at all. The stored bytes of metadata files are kept for repeated loads of a table.
 """
 
 from __future__ import annotations

@@ -209,9 +209,7 @@ def take(array: pa.Array, indices: pa.Array) -> pa.Array:
 def _joined(arrays: Sequence[pa.Array], count: int) -> pa.Array:
     """Concatenate arrays of one type, also structs without fields, for which Arrow loses the length."""
     kind = arrays[0].type
-    if pa.types.is_struct(kind) and kind.num_fields == 0:
-        return struct_array([], [], count)
-    return joined(arrays)
+    return struct_array([], [], count) if pa.types.is_struct(kind) and kind.num_fields == 0 else joined(arrays)
 
 
 def values_of(array: pa.Array) -> list[Any]:

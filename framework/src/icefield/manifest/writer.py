@@ -381,7 +381,5 @@ def _shaped(columns: Mapping[int, pa.Array], field: pa.Field, number: int, count
         return pa.StructArray.from_arrays(children, fields=list(field.type))
     column = columns.get(number)
     if column is None:
-        if number == f.CONTENT:
-            return pa.array(np.zeros(count, np.int32))
-        return pa.nulls(count, field.type)
+        return pa.array(np.zeros(count, np.int32)) if number == f.CONTENT else pa.nulls(count, field.type)
     return column if column.type == field.type else column.cast(field.type)

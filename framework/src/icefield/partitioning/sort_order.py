@@ -213,9 +213,7 @@ def sort_table(order: SortOrder, schema: Schema, table: pa.Table) -> pa.Table:
     their names in ``schema``. Raises ``InvalidArgument`` for a column that the data lacks, ``UnsupportedFeature``
     for a transform that this version cannot compute.
     """
-    if order.is_unsorted or table.num_rows < 2:
-        return table
-    return table.take(sort_indices(order, schema, table))
+    return table if order.is_unsorted or table.num_rows < 2 else table.take(sort_indices(order, schema, table))
 
 
 def sort_indices(order: SortOrder, schema: Schema, table: pa.Table) -> pa.Array:

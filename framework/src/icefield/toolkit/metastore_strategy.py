@@ -82,7 +82,7 @@ class MetastoreStrategy(CommitStrategy):
         if base is not None:
             return staged
         # The file is written before the search for others: so at least one of two concurrent creators sees the other.
-        for wait in toolkit.Backoff(0.01, 0.2).waits(_CREATE_TRIES):  # imported when it is used, with asyncio
+        for wait in toolkit.Backoff(0.01, 0.2).waits(_CREATE_TRIES):  # imported late: it needs asyncio
             try:
                 rival = self.__has_rival(proposal.metadata.location, staged.location)
             except BaseException:

@@ -231,7 +231,7 @@ class VersionedStrategy(CommitStrategy):
         """Whether another engine has published that version as a compressed file."""
         names = self.__compressed(version)
         if base is not None and base.location not in self.__compressed(version - 1)[1:]:
-            del names[1:]  # engines that write the old form of the name have written the base in it
+            del names[1:]  # an engine that writes the old form of the name wrote the base under it, too
         return _first(self.file_system.stat_many(names)) is not None
 
     def __refuse_unsafe(self, metadata: TableMetadata) -> None:

@@ -168,7 +168,7 @@ class Transaction(RowChanges, Extensible, Generic[R]):
             if self._state is not None and not self._actions:
                 return self._finish(self._state)
             # Data was written since the table was loaded: load the other writers' commits before the first attempt.
-            # An append always has something to publish, and so meets the commits that an old hint does not show.
+            # An append always publishes, so it conflicts with commits that an old hint does not show.
             base = self._current(as_base=all(isinstance(action, AppendFiles) for action in self._actions))
             result = commit_table(self._handle, base, self.proposal, written=written)
         except BaseException:  # an interrupt is one
@@ -209,7 +209,9 @@ class Transaction(RowChanges, Extensible, Generic[R]):
     def _current(self, *, as_base: bool = False) -> TableState | None:
         if self._state is None:
             return None
-        current = load_table(self._handle, self._state, as_base=as_base)
+        # Where the properties limit retries, an old hint must not take one.
+        limited = any(name.startswith("commit.retry.") for name in self._state.metadata.properties)
+        current = load_table(self._handle, self._state, as_base=as_base and not limited)
         if current is None:
             raise NoSuchTable(f"table '{self._handle.full_name}' was dropped", table=self._handle.name)
         return current

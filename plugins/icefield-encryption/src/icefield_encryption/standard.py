@@ -111,9 +111,9 @@ class StandardEncryption(TableEncryption):
     def _key(self, metadata: TableMetadata, parent: EncryptedKey) -> bytes:
         """A key-encryption key, unwrapped, for as long as its service allows."""
         wrapped, master = _decoded(metadata, parent), _master_id(metadata)
-        if parent.encrypted_by_id != master:  # the metadata has no say in which other master keys are asked for
+        if parent.encrypted_by_id != master:  # the metadata must not choose other master keys
             raise DecryptionFailed(
-                f"table {metadata.location}: the key '{parent.key_id}' is none that the master key '{master}' wrapped",
+                f"table {metadata.location}: the master key '{master}' has not wrapped the key '{parent.key_id}'",
                 location=metadata.location,
             )
         with self._lock:

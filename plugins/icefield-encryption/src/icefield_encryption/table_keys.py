@@ -117,8 +117,8 @@ class TableKeys:
     def rewrite(self) -> EncryptionStatus:
         """Write the rows of every branch and tag anew, with new keys, and expire all other snapshots with their files.
 
-        Tags move to new snapshots with the same rows. Snapshots outside of branches and tags expire, too, such as
-        writes that wait for their publication. It can be called again after an error or an interrupt.
+        Tags move to new snapshots with the same rows. Snapshots outside of branches and tags expire, such as staged
+        ones. A call after an error or an interrupt completes the rewrite.
         """
         table = self._table
         table.refresh()
@@ -201,7 +201,7 @@ def needs_rotation(metadata: TableMetadata) -> bool:
 
 
 def plain_statistics(metadata: TableMetadata) -> list[str]:
-    """The locations of the plain files of statistics, which have no key in the table. Java's library writes such."""
+    """The locations of plain files of statistics, which have no key in the table. Java's library writes them."""
     files = [each.statistics_path for each in metadata.statistics_files]
     return [location for location in files if not metadata.encryption_keys.has(location)]
 

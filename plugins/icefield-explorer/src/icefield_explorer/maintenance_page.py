@@ -21,11 +21,11 @@ _OF_PROPERTIES: Final = Policy.from_mapping({"rules": [{"tables": "*"}]})
 """Without a policy, the goals are those of the tables' properties."""
 
 _HELD: Final = 60
-"""Seconds for which an outlook is shown again."""
+"""Seconds for which an outlook is reused."""
 
 
 def maintenance(request: PageRequest, policy: Policy | None = None) -> Answer:
-    """The page about the maintenance of a table; without a policy, by the one that the configuration names."""
+    """The page about the maintenance of a table, by default with the policy that the configuration names."""
     visit = TableVisit.of(request, "maintenance", files=True)
     table, chosen = visit.table, policy or configured(request.access.catalog_name)
     record, note = _record(request, chosen)
@@ -41,7 +41,7 @@ def configured(catalog: str) -> Policy:
     try:
         return _OF_PROPERTIES if path is None else Policy.from_file(path)
     except InvalidArgument as error:
-        _log.error("the page about maintenance cannot be shown: %s", error)  # which names a path of the server
+        _log.error("the page about maintenance cannot be shown: %s", error)  # it names a path of the server
         message = f"the policy that {_PROPERTY} names cannot be used; see the log of the server"
         raise Refused(500, "InternalServerError", message) from error
 

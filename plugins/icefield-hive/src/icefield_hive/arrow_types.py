@@ -38,15 +38,15 @@ _OF_SPARK: Final[Mapping[str, str]] = {
     "timestamp": "timestamp with local time zone",
     "timestamp_ntz": "timestamp",
 }
-"""Spark's names of types, in the JSON of a schema, that Hive knows by other names."""
+"""Hive's names for types that have other names in the JSON of Spark's schemas."""
 
 
 def of_hive(text: str, *, instants: bool = False) -> pa.DataType:
     """The Arrow type of a type as Hive writes it, such as ``map<string,array<decimal(9,2)>>``.
 
     Integers of 8 and 16 bits become ``int32``, ``char`` and ``varchar`` strings. With ``instants`` a ``timestamp`` has
-    a zone. Raises ``UnsupportedFeature`` for
-    unions, intervals and ``void``, ``InvalidSchema`` for text that is no type.
+    a zone. Raises ``UnsupportedFeature`` for unions, intervals and ``void``, and ``InvalidSchema`` for text that is no
+    type.
     """
     return _HiveTypeParser(text, {**_PRIMITIVES, "timestamp": _UTC} if instants else _PRIMITIVES).whole()
 
@@ -56,7 +56,7 @@ def of_spark(schema: str) -> pa.Schema:
     try:
         return pa.schema(_fields_of_spark(json.loads(schema), 0))
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise InvalidSchema(f"the metastore holds a schema of Spark that is none: {schema[:200]}") from error
+        raise InvalidSchema(f"the metastore holds a malformed schema of Spark: {schema[:200]}") from error
 
 
 def _fields_of_spark(struct: Mapping[str, Any], depth: int) -> list[pa.Field]:
@@ -178,4 +178,4 @@ class _HiveTypeParser:
             raise self._malformed()
 
     def _malformed(self) -> InvalidSchema:
-        return InvalidSchema(f"the metastore holds a type that is none of Hive: {self._text[:200]}")
+        return InvalidSchema(f"the metastore holds a malformed type of Hive: {self._text[:200]}")

@@ -1,4 +1,4 @@
-"""Tables of Hive and Spark in a metastore, which are no tables of Iceberg: read for programs that import them."""
+"""Tables of Hive and Spark in a metastore, for programs that import them into Iceberg."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class HiveStorage:
 
 @dataclass(frozen=True)
 class HivePartition:
-    """A partition: its values, strings by the order of the partition columns, and its storage."""
+    """A partition: its values as strings, in the order of the partition columns, and its storage."""
 
     values: tuple[str | None, ...]
     storage: HiveStorage
@@ -57,6 +57,7 @@ class HiveTable:
     storage: HiveStorage
     bucket_columns: tuple[str, ...]
     record: Record
+    """The table as the metastore sends it."""
 
     def __str__(self) -> str:
         return f"{self.database}.{self.name}"
@@ -144,7 +145,7 @@ class HiveTables:
                 ) from refused
             for record in sorted(found, key=lambda each: list(each["values"])):
                 if len(record["values"]) != len(table.partition_columns):
-                    raise StorageError(f"the metastore gives a partition of {table} with other columns than its own")
+                    raise StorageError(f"the metastore gives a partition of {table} with a value too few or too many")
                 values = tuple(None if value == NULL_PARTITION else value for value in record["values"])
                 yield HivePartition(values, _storage(record["sd"]))
 

@@ -28,8 +28,8 @@ TABLE_TYPE: Final = "table_type"
 OWNER: Final = "hive.metastore.table.owner"
 _STORAGE_HANDLER: Final = "storage_handler"
 
-# Of an encrypted table's metadata, in the form in which Java's library writes it. Without one, Java compares the master
-# key and the length of keys with the parameters.
+# Java's library stores this hash of the metadata of an encrypted table. Without it, Java compares the master key and
+# the length of keys with the parameters.
 _METADATA_HASH: Final = "metadata_hash"
 
 _FOREVER: Final = 2**31 - 1

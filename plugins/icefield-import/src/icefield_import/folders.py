@@ -64,7 +64,7 @@ def files_in(io: FileIO, folder: str) -> list[ImportedFile]:
 
 
 def real_files(io: FileIO, root: str, locations: Sequence[str]) -> list[str]:
-    """A string for each location, equal for locations of one file: a link is the file that it leads to."""
+    """A string for each location, which is equal for a link and the file that it leads to."""
     # As folders, since the kernel follows links to folders alone.
     names = pa.array([f"{each}/" for each in locations], pa.string())
     found: list[str] = HashedLocations(io, root, follows_links=True).column(names).to_pylist()

@@ -31,7 +31,7 @@ _NO_TYPES: Final[Mapping[str, str | IcebergType]] = {}
 _FORMATS: Final = {"MapredParquetInputFormat": "parquet", "OrcInputFormat": "orc", "AvroContainerInputFormat": "avro"}
 """The formats of tables, by the names of Hive's classes for input."""
 _UNION: Final = re.compile(r"HIVE_UNION_SUBDIR_\d+")
-"""A folder of Hive on Tez, inside of the folder of a table or partition."""
+"""A folder that Hive on Tez makes in the folder of a table or partition."""
 _BY_POSITION: Final = ("parquet.column.index.access", "orc.force.positional.evolution")
 
 
@@ -59,8 +59,8 @@ def import_hive(
 
     ``metastore`` is a catalog of type ``hive`` or the URI of a metastore, such as ``thrift://host:9083``. Files of
     Parquet, ORC and Avro stay where they are. Columns, their types and comments, and partitions come from the
-    metastore, wherever the partitions' folders are; names are spelled as in the files. A ``timestamp`` has a zone if
-    the files say so. For Parquet's INT96, which says nothing, it has a zone in tables that Spark created. ``types``
+    metastore, and partitions may have folders anywhere. Names are spelled as in the files. A ``timestamp`` has a zone
+    if the files state one. Parquet's INT96 states none: there it has a zone in tables that Spark created. ``types``
     states other types of columns. The source stays a table of Hive and does not change.
 
     ``accept_managed`` imports a table whose files Hive deletes when the table is dropped. With ``dry_run`` nothing is
@@ -121,7 +121,7 @@ def _opened(metastore: Catalog | str) -> HiveTables:
     if isinstance(metastore, str):
         return opened({"uri": metastore})
     if metastore.properties.get("type") != "hive":
-        raise InvalidArgument(f"catalog '{metastore.name}' is no catalog of type hive, so it has no tables of Hive")
+        raise InvalidArgument(f"catalog '{metastore.name}' has no tables of Hive: its type is not hive")
     return opened(metastore.properties, metastore.name)
 
 
@@ -214,7 +214,7 @@ def _files(io: FileIO, table: HiveTable, folder: _HiveFolder) -> Sequence[Import
 
 
 def _refuse_partition_columns(table: HiveTable, held: Iterable[tuple[str, pa.Schema]]) -> None:
-    """Refuse a file that has a partition column: Hive takes the partition's value, and tables of Iceberg the file's."""
+    """Refuse a file with a partition column: Hive reads the partition's value, and readers of Iceberg the file's."""
     columns = {name.casefold() for name in table.partition_columns}
     for location, schema in held:
         if twice := [name for name in schema.names if name.casefold() in columns]:

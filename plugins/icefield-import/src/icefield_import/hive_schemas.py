@@ -1,4 +1,4 @@
-"""The columns of a table of Hive under the names and time zones that its files show.
+"""The columns of a table of Hive, with names and time zones as in its files.
 
 Hive compares names without case and stores them in lower case; tables of Iceberg compare them exactly.
 """

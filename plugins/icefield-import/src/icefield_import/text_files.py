@@ -80,7 +80,7 @@ class CsvFiles:
 class JsonFiles:
     """Files of JSON with an object on each line. Strings that look like times are strings.
 
-    ``stated``: top-level columns whose values are cast from their text, whatever they are in a file.
+    ``stated``: top-level columns whose values are cast from their text, also if the file has numbers or objects there.
     """
 
     def __init__(self, stated: Collection[str] = (), block_bytes: int = BLOCK_BYTES) -> None:

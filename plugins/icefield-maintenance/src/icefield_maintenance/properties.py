@@ -18,7 +18,7 @@ LEAST_SHARE: Final = 0.01
 
 def _share(value: Any) -> None:
     if not LEAST_SHARE <= value <= 1:
-        raise ValueError(f"{value} is no share from {LEAST_SHARE} to 1")
+        raise ValueError(f"{value} is not from {LEAST_SHARE} to 1")
 
 
 def _count(value: Any) -> None:

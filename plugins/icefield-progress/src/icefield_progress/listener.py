@@ -29,8 +29,8 @@ class BarListener:
     """Opens a bar at the first progress of an operation, and ends it with the operation.
 
     Progress outside of an operation has a bar of its own, which ends when everything is done. If the bar of a command
-    is open, it shows the progress of all threads. The bar of a call shows that of its own thread; another thread has a
-    bar when that one has ended.
+    is open, it shows the progress of all threads. The bar of a call shows the progress of its own thread; a call of
+    another thread gets a bar after it has ended.
     """
 
     def __init__(self) -> None:

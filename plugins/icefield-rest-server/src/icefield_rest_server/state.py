@@ -12,7 +12,7 @@ from icefield import Catalog, FileIO
 from icefield.abc import Current, Pointer
 from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
 from icefield.metadata import TableMetadata, ViewMetadata, decode_metadata, encode_metadata, inflated
-from icefield.toolkit import LruCache
+from icefield.toolkit import LruCache, version_of
 
 from icefield_rest_server.answers import Refused
 from icefield_rest_server.calls import Call
@@ -92,9 +92,10 @@ class State:
     def keep(self, loaded: Loaded) -> None:
         """Cache a metadata file of a metastore's table: its location never names another file.
 
-        A file that takes more than a quarter of the cache is not cached: it would evict the files of all other tables.
+        A registered version of a file-system table is not cached, since a later table may use its location again. A
+        file that takes more than a quarter of the cache is not cached: it would evict the files of all other tables.
         """
-        if len(loaded.json) <= self.settings.cached_bytes // 4:
+        if version_of(loaded.location) is None and len(loaded.json) <= self.settings.cached_bytes // 4:
             self._cache.put(loaded.location, loaded)
 
     def _placed(self, table: Name) -> tuple[str, TableMetadata]:

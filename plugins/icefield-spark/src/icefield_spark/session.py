@@ -103,7 +103,7 @@ class IcefieldSession:
     Spark's own reader and writer of Parquet where these serve, else in Arrow.
 
     Changes of rows return a ``WriteResult``: their snapshot, and the numbers of rows and files that changed. An update
-    and a merge count every row that they write, also where its values stay the same.
+    and a merge count every row that they write, even if its values stay the same.
     """
 
     def __init__(self, spark: SparkSession, catalog: Catalog, name: str | None = None) -> None:
@@ -473,7 +473,7 @@ class IcefieldSession:
                     spark, target, replaced, outcome.files, transaction, strings=strings, branch=branch
                 )
             return stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
-        return WriteResult()  # of an epoch that the table holds
+        return WriteResult()  # the table holds this epoch already
 
     def _write(
         self,

@@ -265,7 +265,7 @@ def _set_main(metadata: TableMetadata, refs: Refs, snapshot_id: int) -> None:
 
 
 def _known(metadata: TableMetadata, snapshot_id: int) -> int:
-    """The id as the table states it: that of a data frame is a number of numpy."""
+    """The id as the table states it. An id from a data frame is a number of numpy."""
     found = metadata.snapshot_by_id(snapshot_id)
     if found is None:
         raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)

@@ -90,7 +90,7 @@ class SnapshotProducer(Action):
         return self
 
     def count_rows(self, inserted: int, updated: int, deleted: int | None) -> None:
-        """State the rows that change, for the result. ``deleted`` None: rows of files that go unread are among them."""
+        """State the numbers of changed rows, for the result; ``deleted`` is None if files are removed unread."""
         self._edited = EditedRows(inserted, updated, deleted)
 
     @abstractmethod

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 _FEW_ROWS: Final = 64
-"""Shorter slices on average are copied sooner than compared."""
+"""The mean number of rows of slices below which a copy costs less than a comparison of buffers."""
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -23,7 +23,7 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def numbers_of(array: pa.Array) -> np.ndarray[Any, Any]:
-    """Numbers or booleans as numpy. The other conversions of pyarrow import pandas wherever it is installed."""
+    """Numbers or booleans as numpy. Other conversions of pyarrow import pandas if it is installed."""
     if array.null_count:
         return np.asarray(array)
     if pa.types.is_boolean(array.type):

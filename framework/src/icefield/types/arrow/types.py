@@ -147,9 +147,7 @@ def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
         return [arrow_type.field(i) for i in range(arrow_type.num_fields)]
     if pa.types.is_map(arrow_type):
         return [arrow_type.key_field, arrow_type.item_field]
-    if is_list_like(arrow_type):
-        return [arrow_type.value_field]
-    return []
+    return [arrow_type.value_field] if is_list_like(arrow_type) else []
 
 
 def is_list_like(arrow_type: pa.DataType) -> bool:
@@ -172,9 +170,7 @@ def list_of(held: pa.DataType, element: pa.Field) -> pa.DataType:
         return pa.list_(element, held.list_size)
     if pa.types.is_list_view(held):
         return pa.list_view(element)
-    if pa.types.is_large_list_view(held):
-        return pa.large_list_view(element)
-    return pa.list_(element)
+    return pa.large_list_view(element) if pa.types.is_large_list_view(held) else pa.list_(element)
 
 
 def unwrapped(arrow_type: pa.DataType) -> pa.DataType:

@@ -125,9 +125,7 @@ def _date(iceberg_type: IcebergType, value: Any) -> int:
         return (value.date() - _EPOCH_DAY).days
     if isinstance(value, date):
         return (value - _EPOCH_DAY).days
-    if isinstance(value, str):
-        return calendar.parse_date(value.strip())
-    return _count(iceberg_type, value, INT32)
+    return calendar.parse_date(value.strip()) if isinstance(value, str) else _count(iceberg_type, value, INT32)
 
 
 def _time(iceberg_type: IcebergType, value: Any) -> int:

@@ -127,7 +127,7 @@ class RunClustering:
 def cluster_runs(
     head: Head, manifests: Sequence[ManifestFile], cluster_by: Sequence[str], target_bytes: int
 ) -> RunClustering | None:
-    """The plan for manifests of one spec and content; None if their entries must be read to know it."""
+    """The plan for manifests of one spec and content; None if it depends on their entries."""
     spec = head.spec(manifests[0].partition_spec_id)
     if any(None in (one.added_files_count, one.existing_files_count) for one in manifests):
         return None
@@ -139,7 +139,7 @@ def cluster_runs(
     total = sum(live for _, live, _ in listed)
     added = min(total, math.ceil(live_bytes / target_bytes)) if total else 0
     made = RunClustering(runs, spec, manifests[0].content, tuple(cluster_by), added, int(live_bytes))
-    # Manifests that share a partition may be in order already, which only their entries tell.
+    # Manifests that share a partition may be in order already; only their entries tell.
     is_known = not total or not _may_be_settled(made.manifests, added) or len(runs) == len(manifests)
     return made if is_known and total else None
 

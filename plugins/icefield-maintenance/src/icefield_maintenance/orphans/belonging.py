@@ -39,7 +39,7 @@ class ReferencedFiles:
         Raises if a manifest cannot be read. After a failure another version can be added.
 
         A file that only entries with the status DELETED name belongs to no version: an expiry that ended early has left
-        it. Where another version needs the file, an entry of that version is live.
+        it. A version that needs the file has a live entry for it.
         """
         metadata = with_what_is_stored(self.io, metadata, metadata_location)
         named = [entry.metadata_file for entry in metadata.metadata_log]

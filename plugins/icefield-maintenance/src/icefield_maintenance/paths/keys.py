@@ -1,4 +1,4 @@
-"""Keys of the copy of an encrypted table: each written file has a key of its own, as the file of the table has.
+"""Keys of the copy of an encrypted table: each written file has a new key.
 
 A plain file of an encrypted table stays plain. The key of a manifest list keeps its id, so that every version of the
 copy finds it.
@@ -41,7 +41,7 @@ class CopiedKeys:
         self.metadata = replace(self.metadata, encryption_keys=self.metadata.encryption_keys.extended(made))
 
     def put_into(self, document: dict[str, Any], prefixes: Prefixes) -> None:
-        """Exchange the keys in a version: of its manifest lists, and the ids of keys of statistics, by location."""
+        """Put the new keys of manifest lists, and the new ids of keys of statistics, into the JSON of a version."""
         keys, held = {}, document.get("encryption-keys") or ()
         for each in held:
             key_id = each["key-id"]

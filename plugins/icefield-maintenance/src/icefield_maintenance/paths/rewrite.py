@@ -54,7 +54,7 @@ def rewrite_table_path(
         location = _found(metadata, end_version)
         metadata = decode_metadata(io.read_metadata(location), location)
     versions = versions_of(metadata, location, start_version)
-    if metadata.is_encrypted:  # new manifests have new keys, also in the lists and versions that were copied before
+    if metadata.is_encrypted:  # lists and versions that were copied before need the new keys, too
         versions = versions_of(metadata, location, None)
     earlier = None
     if start_version is not None:

@@ -2,7 +2,7 @@
 
 A lease has an owner and an end, in ms since 1970 UTC. Its owner renews it each third of its time; after a crash others
 take it over when their own clock reaches its end. So the clocks of all machines must agree within half of its time.
-Anyone who may write to a table can write a lease, so that an end beyond that of the longest lease counts for nothing.
+Anyone who may write to a table can write a lease, so a lease that ends later than the longest one is ignored.
 
 A catalog that compares and swaps the pointer of a table lets one of two takers win. A catalog whose service applies
 changes itself (``ServedCatalog``) compares no properties: there the taker reads the property again after a pause, and
@@ -62,7 +62,7 @@ class TableLease:
         return cls(found[1], int(found[2])) if found else None
 
     def is_over(self, now_ms: int) -> bool:
-        """Whether others may take the table over: the end has come, or is later than that of any honest lease."""
+        """Whether others may take the table over: the lease has ended, or its end is later than any lease allows."""
         return not now_ms < self.until_ms <= now_ms + _LATEST_END_MS
 
     def __str__(self) -> str:

@@ -85,7 +85,7 @@ class TablePlan:
 
     @property
     def can_be_carried_out(self) -> bool:
-        """Whether an operation is to be carried out: not all decisions are faults."""
+        """Whether the plan has an operation: not all decisions are faults."""
         return not all(each.fault for each in self.decisions)
 
 
@@ -152,7 +152,7 @@ def decisions_by(
 
 
 def fault_of(error: Exception) -> str:
-    """The message of an error, and its class if it is none of Icefield."""
+    """The message of an error, with its class for errors of other libraries."""
     return str(error) if isinstance(error, IcefieldError) else f"{type(error).__name__}: {error}"
 
 

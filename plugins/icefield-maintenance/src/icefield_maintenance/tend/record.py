@@ -102,7 +102,7 @@ class TendedOperation:
 
 @dataclass(slots=True)
 class _Past:
-    """The past of an operation on one table: its losses since it was last of use, the last attempt, and when done."""
+    """The past of an operation on one table: losses since its last success, the last attempt, and when it was done."""
 
     losses: int = 0
     last_ms: int = 0
@@ -113,7 +113,7 @@ class TendRecord:
     """The record of a catalog, in the table ``name``; without a name, the memory of this process.
 
     Only a summary is held: for each operation of a table its losses and times, finished erasures, the last day, and
-    the bytes and seconds of each table by the days of a week.
+    the bytes and seconds of each table on each day of a week.
     """
 
     def __init__(self, catalog: Catalog | None, name: str | None, now_ms: int) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HOUR_MS: Final = 3_600_000
 _LOST: Final = "another process has taken the table over: the lease was not renewed in time"
 _SHARES: Final = 10
-"""The shares of a day's budget. A table that has had one in the last week waits for tables that have not."""
+"""The parts of a day's budget by which tables are compared. A table that used more of them comes later."""
 
 _LONGEST_MESSAGE: Final = 1000
 
@@ -54,10 +54,10 @@ class Tending:
         """Maintain the tables that the policy names, or those of ``tables`` among them.
 
         First every table is planned, from its metadata. Then the tables follow one another, ``budget.concurrency`` at
-        once: urgent erasures first, then the greatest gain for each rewritten byte. Tables that have had tenths of a
-        day's budget in the last week come after those that have had fewer. Yields the operations as they end, and
-        those that wait for a window, the budget or the end of a pause. An error of one table concerns no other one.
-        ``dry_run`` yields the plan. Raises errors of the catalog and of the record.
+        once: urgent erasures first, then the greatest gain for each rewritten byte. A table that used more tenths of a
+        day's budget in the last week comes later. Yields the operations as they end, and waiting operations with the
+        reason: a window, the budget or a pause. An error of one table does not stop the work on others. ``dry_run``
+        yields the plan. Raises errors of the catalog and of the record.
         """
         if self._record is None or self.policy.record is not None:  # others may have added to it
             self._record = TendRecord(self.catalog, self.policy.record, _now_ms())
