@@ -143,7 +143,7 @@ def _write_dataset(folder: str, table: pa.Table) -> None:
         file_options=ds.ParquetFileFormat().make_write_options(compression="zstd"),
         partitioning=ds.partitioning(pa.schema([table.schema.field("part")]), flavor="hive"),
         max_partitions=len(table),
-        max_open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1000,  # with 1,024, each file costs a search
+        max_open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1000,
     )
 
 
