@@ -100,22 +100,21 @@ def plain(table: pa.Table, folder: str) -> Callable[[], Any]:
 
 def many(partitions: int) -> None:
     """Print the costs of one append to many partitions, ours and pyarrow's."""
-    print(f"{'append':<20}{'partitions':>12}{'CPU s':>10}{'wall s':>10}{'MiB':>8}")
+    print(f"{'append':<20}{'partitions':>12}{'CPU s':>10}{'wall s':>10}{'MiB':>8}{'files':>10}")
     for name in ("pyarrow", "ours"):
         with ProcessPoolExecutor(1, get_context("spawn")) as process:
-            cost = process.submit(_cost, name, partitions).result()
-        print(f"{name:<20}{partitions:>12,}{cost.cpu:>10.2f}{cost.wall:>10.2f}{cost.memory:>8}", flush=True)
+            cost, files = process.submit(_cost, name, partitions).result()
+        print(f"{name:<20}{partitions:>12,}{cost.cpu:>10.2f}{cost.wall:>10.2f}{cost.memory:>8}{files:>10,}", flush=True)
 
 
-def _cost(name: str, partitions: int) -> Cost:
+def _cost(name: str, partitions: int) -> tuple[Cost, int]:
     append = {"ours": _append, "pyarrow": _write_dataset}[name]
     with tempfile.TemporaryDirectory() as folder:
         append(f"{folder}/small", _two_rows_each(10))  # imports are not measured
         table = _two_rows_each(partitions)
         cost = measured(lambda: append(f"{folder}/large", table))
         written = sum(1 for _ in Path(folder, "large").rglob("*.parquet"))
-        assert written == partitions, written
-    return cost
+    return cost, written
 
 
 def _two_rows_each(partitions: int) -> pa.Table:
@@ -135,7 +134,7 @@ def _append(folder: str, table: pa.Table) -> None:
 
 
 def _write_dataset(folder: str, table: pa.Table) -> None:
-    # The rows of up to 65,000 partitions are one batch of the scanner, so that pyarrow opens each file once.
+    # pyarrow closes files when too many are open, and begins another for later rows of their partitions.
     ds.write_dataset(
         table,
         folder,
