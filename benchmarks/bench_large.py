@@ -5,17 +5,20 @@
 Steps run in the order of ``STEPS``, each with cold caches of at most 512 MiB; imports are not measured. A step fails
 above 2 GiB, or if it takes more than 12 times the CPU time of the tenth of its files. The table of ``plan`` alone takes
 250 bytes a file, so at 10^7 files only ``tasks`` plans. The data files are not there; the doctor is told that each
-exists. PyIceberg, and Polars with PyIceberg's planning, run beside, up to 10^6 files.
+exists. PyIceberg and Polars with PyIceberg's planning, for six minutes at most, and Iceberg's Java library run beside,
+up to 10^6 files. A step of Java is a whole JVM with one plan; a warm one is the last of five plans in one JVM.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -27,7 +30,7 @@ from icefield.builtin import local
 from icefield.manifest import resize_caches
 from large_tables import large_table
 from make_table import data_file
-from measuring import measured
+from measuring import Cost, measured
 
 MOST_MIB = 2048
 CACHE_MIB = 512
@@ -35,6 +38,7 @@ PLAN_UP_TO = 1_000_000
 MOST_GROWTH = 12.0
 LEAST_SECONDS = 0.2
 PEERS_UP_TO = 1_000_000
+PEER_SECONDS = 360
 
 
 def opened(folder: Path) -> icefield.Table:
@@ -67,16 +71,20 @@ def _append(table: icefield.Table) -> None:
         tx.update_snapshot().merge_append().append_fresh(added).commit()
 
 
+def _metadata(folder: Path) -> str:
+    return f"{folder}/db/t/metadata/v1.metadata.json"
+
+
 def _peer(folder: Path) -> Any:
     from pyiceberg.table import StaticTable
 
-    return StaticTable.from_metadata(f"file://{folder}/db/t/metadata/v1.metadata.json")
+    return StaticTable.from_metadata(f"file://{_metadata(folder)}")
 
 
 def _polars_filter(folder: Path) -> Any:
     import polars as pl
 
-    lazy = pl.scan_iceberg(f"file://{folder}/db/t/metadata/v1.metadata.json", reader_override="native")
+    lazy = pl.scan_iceberg(f"file://{_metadata(folder)}", reader_override="native")
     return lazy.filter(pl.col("id") == 5).explain()
 
 
@@ -99,10 +107,38 @@ PEERS: dict[str, Callable[[Path], Any]] = {
     "inspect: PyIceberg": lambda folder: _peer(folder).inspect.files(),
     "filter: Polars": _polars_filter,
 }
+JAVA: dict[str, tuple[int, tuple[str, ...]]] = {
+    "tasks: Java": (1, ()),
+    "tasks: Java, warm": (5, ()),
+    "filter: Java": (1, ("5",)),
+    "filter: Java, warm": (5, ("5",)),
+}
+"""For each step the number of plans in one JVM, and the value of ``id`` to filter by."""
+
+
+def _java(folder: Path, plans: int, value: tuple[str, ...]) -> Cost:
+    """The cost of a JVM that plans once, or else of its last plan. The peak memory is always that of the whole JVM."""
+    from servers.java_iceberg import command
+
+    started = [*command("Plans", f"-Xmx{MOST_MIB}m", "-XX:+UseSerialGC"), _metadata(folder), str(plans), *value]
+    begun = time.perf_counter()
+    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    lines = process.stdout.read().splitlines()
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, f"Java ended with {status}"
+    tasks, cpu, wall = map(int, lines[-1].split())
+    assert tasks == (1 if value else int(folder.name)), tasks
+    if plans > 1:
+        return Cost(cpu / 1e9, wall / 1e9, usage.ru_maxrss // 1024, 0)
+    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - begun, usage.ru_maxrss // 1024, 0)
 
 
 def step(name: str, folder: Path) -> None:
-    """Run a step in this process, and print its costs."""
+    """Run a step in this process, or in a JVM, and print its costs."""
+    if name in JAVA:
+        print(json.dumps(asdict(_java(folder, *JAVA[name]))))
+        return
     work = {**STEPS, **PEERS}[name]
     small = folder.parent / "small"
     large_table(small, 1000)
@@ -116,7 +152,7 @@ def step(name: str, folder: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--steps", nargs="+", choices=[*STEPS, *PEERS])
+    parser.add_argument("--steps", nargs="+", choices=[*STEPS, *PEERS, *JAVA])
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "icefield-bench-large")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -133,7 +169,7 @@ def main() -> int:
         kept = {path.name for path in metadata.iterdir()}
         hint = metadata / "version-hint.text"
         before = hint.read_bytes() if hint.exists() else None
-        names = given.steps or [*STEPS, *(PEERS if files <= PEERS_UP_TO else ())]
+        names = given.steps or [*STEPS, *((*PEERS, *JAVA) if files <= PEERS_UP_TO else ())]
         names = [name for name in names if name != "plan" or files <= PLAN_UP_TO]
         try:
             for name in names:
@@ -150,7 +186,12 @@ def main() -> int:
 
 def _run(name: str, files: int, folder: Path, seconds: dict[tuple[str, int], float]) -> bool:
     command = [sys.executable, __file__, "--step", name, "--folder", str(folder)]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    limit = PEER_SECONDS if name in PEERS else None
+    try:
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        print(f"{name:<20}{files:>12,}  not done in {limit} s", flush=True)
+        return False
     if done.returncode:
         print(f"{name:<20}{files:>12,}  failed", flush=True)
         return name in STEPS

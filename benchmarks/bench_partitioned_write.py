@@ -1,25 +1,33 @@
 """Appending two million rows to a table of 480 partitions, next to PyIceberg and next to one plain Parquet file.
 
-python benchmarks/bench_partitioned_write.py [ROWS]
+    python benchmarks/bench_partitioned_write.py [ROWS]
+    python benchmarks/bench_partitioned_write.py --partitions 50000
+
+The second form appends two rows to each partition, next to ``write_dataset`` of pyarrow, each in its own process.
 """
 
 from __future__ import annotations
 
+import argparse
+import resource
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from harness import compare, main
 from icefield.catalog import load_catalog
 from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
 from icefield.schema import schema_from_arrow, schema_to_arrow
+from measuring import Cost, measured
 
 ROWS = 2_000_000
 DAYS = 30
@@ -90,9 +98,56 @@ def plain(table: pa.Table, folder: str) -> Callable[[], Any]:
     return lambda: pq.write_table(table, f"{folder}/plain.parquet", compression="zstd")
 
 
-def run() -> None:
-    table = rows(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)
-    count = table.num_rows
+def many(partitions: int) -> None:
+    """Print the costs of one append to many partitions, ours and pyarrow's."""
+    print(f"{'append':<20}{'partitions':>12}{'CPU s':>10}{'wall s':>10}{'MiB':>8}{'files':>10}")
+    for name in ("pyarrow", "ours"):
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            cost, files = process.submit(_cost, name, partitions).result()
+        print(f"{name:<20}{partitions:>12,}{cost.cpu:>10.2f}{cost.wall:>10.2f}{cost.memory:>8}{files:>10,}", flush=True)
+
+
+def _cost(name: str, partitions: int) -> tuple[Cost, int]:
+    append = {"ours": _append, "pyarrow": _write_dataset}[name]
+    with tempfile.TemporaryDirectory() as folder:
+        append(f"{folder}/small", _two_rows_each(10))  # imports are not measured
+        table = _two_rows_each(partitions)
+        cost = measured(lambda: append(f"{folder}/large", table))
+        written = sum(1 for _ in Path(folder, "large").rglob("*.parquet"))
+    return cost, written
+
+
+def _two_rows_each(partitions: int) -> pa.Table:
+    """Rows of all partitions, shuffled."""
+    table = rows(2 * partitions)
+    part = np.random.default_rng(11).permutation(np.arange(2 * partitions) % partitions)
+    return table.append_column("part", pa.array(part))
+
+
+def _append(folder: str, table: pa.Table) -> None:
+    """Append without fsync, as pyarrow writes."""
+    catalog = load_catalog("many", type="directory", warehouse=f"file://{folder}", **{"file.sync": "false"})
+    catalog.create_namespace("db")
+    schema = schema_from_arrow(table.schema)
+    spec = PartitionSpec(PartitionField(schema.find_field("part").field_id, 1000, "identity", "part"))
+    catalog.create_table("db.t", schema, partition_spec=spec).append(table)
+
+
+def _write_dataset(folder: str, table: pa.Table) -> None:
+    # pyarrow closes files when too many are open, and begins another for later rows of their partitions.
+    ds.write_dataset(
+        table,
+        folder,
+        format="parquet",
+        file_options=ds.ParquetFileFormat().make_write_options(compression="zstd"),
+        partitioning=ds.partitioning(pa.schema([table.schema.field("part")]), flavor="hive"),
+        max_partitions=len(table),
+        max_open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1000,
+    )
+
+
+def run(count: int) -> None:
+    table = rows(count)
     with tempfile.TemporaryDirectory() as folder:
         peer, one = pyiceberg(table, folder), plain(table, folder)
         compare("480 partitions", ours(table, folder, SPEC), peer, runs=3, rows=count, floor=4)
@@ -102,4 +157,11 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    main(run)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", type=int, nargs="?", default=ROWS)
+    parser.add_argument("--partitions", type=int)
+    given = parser.parse_args()
+    if given.partitions:
+        many(given.partitions)
+    else:
+        main(lambda: run(given.rows))

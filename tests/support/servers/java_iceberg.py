@@ -154,15 +154,10 @@ class JavaTable:
 @pytest.fixture(scope="session")
 def java_iceberg() -> Iterator[JavaIceberg]:
     """Iceberg's Java library, running until the session ends."""
-    program = _built()
-    java = shutil.which("java")
-    if java is None:
-        unavailable("there is no java")
-    classes = f"{program / 'target' / 'classes'}:{program / 'target' / 'lib'}/*:{jars_of_pyspark()}/*"
     # The time zone is far from UTC, so that a confusion of local times and instants shows.
-    options = ["-Xmx512m", "-XX:+UseSerialGC", "-Duser.timezone=America/Los_Angeles", "-cp", classes]
+    options = ["-Xmx512m", "-XX:+UseSerialGC", "-Duser.timezone=America/Los_Angeles"]
     process = subprocess.Popen(
-        [java, *options, "icefield.judge.Judge"],
+        command("Judge", *options),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -172,6 +167,16 @@ def java_iceberg() -> Iterator[JavaIceberg]:
         yield JavaIceberg(process)
     finally:
         java_classes.end(process, 20)
+
+
+def command(name: str, *options: str) -> list[str]:
+    """The command that runs a class of the program, with options of the JVM."""
+    program = _built()
+    java = shutil.which("java")
+    if java is None:
+        unavailable("there is no java")
+    classes = f"{program / 'target' / 'classes'}:{program / 'target' / 'lib'}/*:{jars_of_pyspark()}/*"
+    return [java, *options, "-cp", classes, f"icefield.judge.{name}"]
 
 
 def _built() -> Path:
