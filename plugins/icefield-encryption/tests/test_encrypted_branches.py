@@ -8,7 +8,7 @@ from icefield_maintenance import MaintenanceTable
 
 
 def plain_table(tmp_path, file_format="parquet"):
-    """A plain table whose branches and tags name the heads of branches, and snapshots of no branch."""
+    """A plain table. Its branches and tags name heads of branches, and snapshots outside of all branches."""
     catalog = catalog_in(tmp_path)
     catalog.create_namespace("db")
     properties = {"write.delete.mode": "merge-on-read", "write.format.default": file_format, "format-version": "2"}

@@ -1,4 +1,4 @@
-"""Answers of ``icefield mcp`` without its protocol: what they leave out, they say."""
+"""Answers of ``icefield mcp`` without its protocol: they state their omissions."""
 
 from __future__ import annotations
 

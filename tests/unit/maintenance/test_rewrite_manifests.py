@@ -141,7 +141,7 @@ def test_manifests_are_clustered_and_of_about_the_target_size() -> None:
 
 
 def in_runs(**properties: str) -> Table:
-    """A table whose manifests hold two kinds each, and no kind that another manifest holds; kinds are unsorted."""
+    """A table with two kinds in each manifest, unsorted; no two manifests share a kind."""
     table = new_table(["kind"], properties={**SEPARATE, **properties})
     for number, kinds in enumerate(["hg", "dc", "fe", "ba"]):
         table.append(pa.concat_tables([rows([2 * number + place], kind) for place, kind in enumerate(kinds)]))

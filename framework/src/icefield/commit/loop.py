@@ -177,7 +177,7 @@ class _TableAttempts(Change[TableState]):
         except (FileMissing, InvalidArgument, InvalidMetadata, NoSuchSnapshot):
             if base is None or self._surely_unchanged():
                 raise
-            return Conflict()  # a later commit has expired a file of the base, or made what it lacks
+            return Conflict()  # a later commit removed a file of the base, or made a branch or spec that it lacks
         if proposal is None:
             assert base is not None, "a creation always has something to commit"
             self.is_published = False
@@ -191,8 +191,9 @@ class _TableAttempts(Change[TableState]):
         proposal, base = self.proposal, self.base
         assert proposal is not None
         strategy = self.handle.writable()
-        self.written.exposed = True  # an interrupt leaves open whether the change is visible: the files stay
-        outcome = strategy.commit(base.pointer if base is not None else None, proposal)
+        at = base.pointer if base is not None else None
+        # After an interrupt of the commit the change may be visible: the files stay. No interrupt comes within a line.
+        outcome = setattr(self.written, "exposed", True) or strategy.commit(at, proposal)  # type: ignore[func-returns-value]
         return outcome if isinstance(outcome, Conflict) else TableState.after(outcome, proposal, base)
 
     def rejected(self) -> None:

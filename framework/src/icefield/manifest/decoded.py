@@ -206,7 +206,7 @@ def missing_part(known: DecodedManifest, request: ManifestRequest) -> ManifestRe
         fields = {number for ids in more.values() for number in ids}
         lacking = {number for number in fields if lacks_bounds(lambda key: known.entries.statistic(*key), number)}
         statistics, more = among(more, lacking), {}
-    return None if not columns and not statistics else ManifestRequest(columns, statistics, more)
+    return ManifestRequest(columns, statistics, more) if columns or statistics else None
 
 
 def _unread(known: DecodedManifest, request: StatisticsRequest) -> StatisticsRequest:

@@ -162,11 +162,18 @@ def write_sketches(
         BlobMetadata(each.type, each.snapshot_id, each.sequence_number, each.fields, dict(each.strings))
         for each in writer.blobs
     )
-    # The format leaves the form of key metadata open. Here it is the id of the key among the keys of the table.
-    key_metadata = None if file.key is None else base64.b64encode(location.encode()).decode()
+    key_metadata = None if file.key is None else key_metadata_at(location)
     stored, _ = file.stored(size)
     made = StatisticsFile(snapshot.snapshot_id, location, stored, size - footer, described, key_metadata)
     return made, file.key
+
+
+def key_metadata_at(location: str) -> str:
+    """The key metadata of an encrypted file of statistics at a location, in base64.
+
+    The format leaves the form of key metadata open. Here it is the id of the key among the keys of the table.
+    """
+    return base64.b64encode(location.encode()).decode()
 
 
 def new_location(metadata: TableMetadata, snapshot_id: int) -> str:

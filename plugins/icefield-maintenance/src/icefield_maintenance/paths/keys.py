@@ -6,7 +6,6 @@ copy finds it.
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from icefield.metadata import EncryptedKey, TableMetadata
 from icefield.storage import FileIO
 
 from icefield_maintenance.paths.prefixes import Prefixes
+from icefield_maintenance.table_stats import key_metadata_at
 
 
 @dataclass(slots=True)
@@ -56,9 +56,5 @@ class CopiedKeys:
         if held:
             document["encryption-keys"] = list(keys.values())
         for file in document.get("statistics") or ():
-            if file.get("key-metadata") == _encoded(file["statistics-path"]):
-                file["key-metadata"] = _encoded(prefixes.moved(file["statistics-path"], "file"))
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
+            if file.get("key-metadata") == key_metadata_at(file["statistics-path"]):
+                file["key-metadata"] = key_metadata_at(prefixes.moved(file["statistics-path"], "file"))
