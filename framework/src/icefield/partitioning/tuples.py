@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from icefield.base import compute as pc
 
 _SMALL: Final = 1 << 16
 """NumPy sorts keys of 16 bits by counting, which is several times as fast as comparing."""

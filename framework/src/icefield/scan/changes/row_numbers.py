@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.partitioning.tuples import Ints, float_bits
 from icefield.scan.deletes.keys import plain
 from icefield.types.arrow.nested import map_entries

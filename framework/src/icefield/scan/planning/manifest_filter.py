@@ -28,8 +28,7 @@ from icefield.manifest import (
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import ADDED_SNAPSHOT, CONTENT, SPEC_ID
-from icefield.metadata import TableMetadata
-from icefield.metadata.snapshots import Snapshot
+from icefield.metadata import Snapshot, TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.scan.planning.manifest_reads import manifest_groups
 from icefield.scan.planning.pruning import Mask, filter_types, manifests_that_may_match, matching_rows

@@ -9,10 +9,7 @@ from typing import Any
 
 from icefield import scan as scans
 from icefield.base.concurrency import lazy
-from icefield.manifest.columns import PLAN_COLUMNS
-from icefield.manifest.entries import ManifestEntries
-from icefield.manifest.manifest_file import ManifestContent
-from icefield.manifest.schemas import SEQUENCE_NUMBER
+from icefield.manifest import PLAN_COLUMNS, SEQUENCE_NUMBER, ManifestContent, ManifestEntries
 from icefield.scan import FileScanTask, ScanContext
 from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, index_key, kept_index
 from icefield.scan.deletes.store import DeleteStore
