@@ -93,7 +93,7 @@ class ManifestFilter:
             stated = manifests.columns[ADDED_SNAPSHOT]  # null if a list of version 1 does not state it
             kept &= np.isin(np.asarray(stated.fill_null(0)), list(writers)) | np.asarray(stated.is_null())
         specs = manifests.integers(SPEC_ID)
-        for spec_id in np.unique(specs[kept]).tolist():
+        for spec_id in sorted({*specs[kept].tolist()}):
             plan = self.spec_plan(spec_id)
             rows = np.flatnonzero(kept & (specs == spec_id))
             kept[rows] = manifests_that_may_match(manifests, rows, plan.partition_type, plan.partition_filter)
