@@ -153,7 +153,7 @@ class _TableAttempts(Change[TableState]):
         self.handle, self.base, self.build, self.written = handle, base, build, written
         self.name, self.repeats = handle.full_name, base is not None
         properties = base.metadata.properties if base is not None else {}
-        self._policy = policy or RetryPolicy.from_properties(properties)
+        self.policy = policy or RetryPolicy.from_properties(properties)
         self._counts = policy is not None or COMMIT_RETRY_NUM_RETRIES.name in properties
         # Parsed here, because an invalid property must not raise an error after the commit.
         self._checks = RetryPolicy.of_status_checks(properties)
@@ -163,11 +163,7 @@ class _TableAttempts(Change[TableState]):
         self.is_published = False
 
     @property
-    def policy(self) -> RetryPolicy:
-        return self._policy
-
-    @property
-    def checks(self) -> RetryPolicy:
+    def checks(self) -> RetryPolicy:  # type: ignore[override]
         return self._checks if snapshots_of(self.proposal) else NO_LOOK
 
     def prepare(self) -> TableState | Conflict | None:
@@ -247,9 +243,9 @@ class _TableAttempts(Change[TableState]):
         )
 
     def _bound(self, attempts: int) -> str:
-        if attempts - self.uncounted > self._policy.num_retries:
-            return f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self._policy.num_retries})"
-        return f"'{COMMIT_RETRY_TOTAL_TIMEOUT_MS.name}' (now {self._policy.total_timeout_ms})"
+        if attempts - self.uncounted > self.policy.num_retries:
+            return f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self.policy.num_retries})"
+        return f"'{COMMIT_RETRY_TOTAL_TIMEOUT_MS.name}' (now {self.policy.total_timeout_ms})"
 
     def _surely_unchanged(self) -> bool:
         try:
