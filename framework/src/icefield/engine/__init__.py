@@ -24,6 +24,7 @@ from icefield.scan.columns.conversions import conversion as conversion
 from icefield.scan.deletes.assigned import AssignedDeletes as AssignedDeletes
 from icefield.scan.deletes.equality import EqualityDeletes as EqualityDeletes
 from icefield.scan.deletes.index import DeleteIndex as DeleteIndex
+from icefield.scan.deletes.index import delete_index as delete_index
 from icefield.scan.deletes.key_columns import with_dropped as with_dropped
 from icefield.scan.deletes.positions import named_positions as named_positions
 from icefield.scan.deletes.positions import position_delete_batches as position_delete_batches
@@ -67,7 +68,6 @@ from icefield.toolkit.table_folders import folders_around as folders_around
 from icefield.toolkit.table_folders import is_of_another as is_of_another
 from icefield.toolkit.table_folders import metadata_of_another as metadata_of_another
 from icefield.toolkit.table_folders import table_uuid_in as table_uuid_in
-from icefield.transaction.conflicts import delete_index as delete_index
 from icefield.transaction.files.append import refuse_twice as refuse_twice
 from icefield.transaction.head.branch_head import Head as Head
 from icefield.transaction.head.branch_head import head_of as head_of

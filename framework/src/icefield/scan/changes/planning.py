@@ -23,7 +23,7 @@ from icefield.manifest import (
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.changes.tasks import ChangedFile
-from icefield.scan.deletes.index import DeleteIndex
+from icefield.scan.deletes.index import DeleteIndex, delete_index
 from icefield.scan.deletes.targets import DELETE_STATISTICS
 from icefield.scan.planning.manifest_filter import ManifestFilter, SpecPlan, entries_by, manifest_lists
 from icefield.scan.planning.planned_files import PlannedFiles
@@ -130,13 +130,12 @@ class ChangelogPlanner:
         if not manifests:
             return []
         request = ManifestRequest(PLAN_COLUMNS, DELETE_STATISTICS)
-        unpartitioned = {spec.spec_id for spec in self._metadata.partition_specs if spec.is_unpartitioned}
         indexes = []
         for status in (EntryStatus.ADDED, EntryStatus.DELETED):
             found = unfiltered.changed(manifests, {number}, status, request)
             parts = [part.filter(mask) for part, mask, _ in found]
             if any(len(part) for part in parts):
-                indexes.append(DeleteIndex(parts, unpartitioned))
+                indexes.append(delete_index(self._metadata, parts))
         return indexes
 
     def _deletes_of(self, snapshot: Snapshot | None) -> DeleteIndex | None:

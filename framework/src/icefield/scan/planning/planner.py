@@ -34,7 +34,7 @@ from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTENT
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, index_key, kept_index
+from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, delete_index, index_key, kept_index
 from icefield.scan.deletes.targets import DELETE_STATISTICS
 from icefield.scan.planning.duplicates import DistinctPaths
 from icefield.scan.planning.manifest_filter import ManifestFilter
@@ -235,8 +235,7 @@ class ScanPlanner:
             if len(entries) < np.count_nonzero(part.status() != EntryStatus.DELETED):
                 key = None  # the index depends on the filter
             parts.append(entries)
-        unpartitioned = {spec.spec_id for spec in self._metadata.partition_specs if spec.is_unpartitioned}
-        index = DeleteIndex(parts, unpartitioned)
+        index = delete_index(self._metadata, parts)
         if key is not None:
             DELETE_INDEXES.put(key, index)
         return key, index
