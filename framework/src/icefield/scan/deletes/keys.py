@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 
 from icefield.errors import UnsupportedFeature
 from icefield.partitioning.transforms.murmur3 import hash_slots
-from icefield.partitioning.tuples import float_bits
 from icefield.types import BinaryType, GeographyType, GeometryType, IcebergType, UnknownType, VariantType
-from icefield.types.arrow.nested import unwrap
+from icefield.types.arrow.equality import float_bits, plain
 
 Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
@@ -39,13 +38,6 @@ def check_type(kind: IcebergType, location: str) -> None:
             f"{location} deletes rows by a column of type {kind}; only columns of primitive types identify a row",
             location=location,
         )
-
-
-def plain(array: pa.Array) -> pa.Array:
-    """A column of a key without dictionaries and extensions."""
-    while isinstance(array, pa.ExtensionArray | pa.DictionaryArray):
-        array = unwrap(array)
-    return array
 
 
 def hash_keys(columns: Sequence[pa.Array], types: Sequence[IcebergType]) -> Words:

@@ -14,9 +14,10 @@ from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
-from icefield.partitioning.tuples import Ints, tuple_groups
+from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.deletes.targets import vectors
 from icefield.scan.partitions.united import UnitedPartition
+from icefield.types.arrow.equality import Ints
 
 SUMS: Final = (
     "data_record_count",
