@@ -36,7 +36,6 @@ from icefield.scan.partitions.stats_file import open_statistics as open_statisti
 from icefield.scan.partitions.stats_file import read_stats as read_stats
 from icefield.scan.partitions.stats_file import stats_schema as stats_schema
 from icefield.scan.partitions.stats_file import united_partition as united_partition
-from icefield.scan.partitions.sums import COUNTS_OF_FILES as COUNTS_OF_FILES
 from icefield.scan.partitions.sums import SUMMED_COLUMNS as SUMMED_COLUMNS
 from icefield.scan.partitions.sums import SUMS as SUMS
 from icefield.scan.partitions.sums import PartitionSums as PartitionSums
@@ -62,7 +61,8 @@ from icefield.schema.evolution import SchemaUpdate as SchemaUpdate
 from icefield.schema.name_mapping import carries_ids as carries_ids
 from icefield.schema.row_lineage import LINEAGE_IDS as LINEAGE_IDS
 from icefield.schema.row_lineage import with_lineage as with_lineage
-from icefield.storage.neighbours import refuse_shared_files as refuse_shared_files
+from icefield.storage.neighbours import folder_of as folder_of
+from icefield.storage.neighbours import owned_only as owned_only
 from icefield.toolkit.table_folders import FOLDER_NOTE as FOLDER_NOTE
 from icefield.toolkit.table_folders import folders_around as folders_around
 from icefield.toolkit.table_folders import is_of_another as is_of_another
