@@ -49,7 +49,7 @@ def results_in_time(
             if isinstance(result, BaseException):
                 raise result
             yield result
-    except (GeneratorExit, Exception):
+    except BaseException:  # the work that goes on ends first, unless a second interrupt comes
         for thread, (_, end) in running.items():
             thread.join(max(0.0, end - time.monotonic()))
         raise
