@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from icefield.abc import CatalogBackend, CommitStrategy, Proposal, ServedCatalog, TableName
@@ -45,19 +46,12 @@ class ChangesOfCatalog:
         """
         change = deferred.TableUpdates(table_name(identifier), self._checked(updates), tuple(requirements), judge)
         if change.creates:
-            return self._created(change)
+            created = self._created(change)
+            return Table(created.handle, deferred.commit_table(created.handle, None, lambda _: created.proposal))
         handle, base = self._loaded(change.table)
         if change.moves:
             self._check_move(handle, base, change.applied(base.metadata))
-
-        def build(metadata: TableMetadata | None) -> Proposal | None:
-            assert metadata is not None
-            changed = change.applied(metadata)
-            if changed is metadata:
-                return None
-            return Proposal(changed, change.updates, change.requirements, metadata, change.judge is not None)
-
-        return Table(handle, deferred.commit_table(handle, base, build))
+        return Table(handle, deferred.commit_table(handle, base, change.proposal))
 
     def commit_tables(
         self,
@@ -93,23 +87,15 @@ class ChangesOfCatalog:
 
     def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> Staged:
         if change.creates:
-            created, strategy = change.applied(None), self._backend.strategy(change.table)
-            self._check_absent(change.table, strategy)
-            check_location(self._io, strategy, created.location)
-            proposal = Proposal(created, change.updates, change.requirements)
-            return deferred.Staged(TableHandle(change.table, self._io, strategy), None, proposal)
+            return self._created(change)
         handle, base = self._loaded(change.table, known.get(change.table))
-        metadata = change.applied(base.metadata)
-        if change.moves and change.table not in known:
-            self._check_move(handle, base, metadata)
+        proposal = change.proposal(base.metadata)
+        if proposal is not None:
+            if change.moves and change.table not in known:
+                self._check_move(handle, base, proposal.metadata)
+            proposal = replace(proposal, metadata=handle.logged(proposal.metadata, base))
         known[change.table] = base
-        if metadata is base.metadata:
-            return deferred.Staged(handle, base, None)
-        logged = handle.logged(metadata, base)
-        foreign = change.judge is not None
-        return deferred.Staged(
-            handle, base, Proposal(logged, change.updates, change.requirements, base.metadata, foreign)
-        )
+        return deferred.Staged(handle, base, proposal)
 
     @told("load-table")
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
@@ -129,7 +115,8 @@ class ChangesOfCatalog:
         if not isinstance(self._backend, ServedCatalog):
             check_move(handle.io, handle.writable(), base.metadata, changed, base.pointer.location)
 
-    def _created(self, change: TableUpdates) -> Table:
+    def _created(self, change: TableUpdates) -> Staged:
+        """The creation of a table. Raises ``TableExists``, and the errors for a location that is taken."""
         metadata = change.applied(None)
         self._backend.table_location(change.table)  # raises if the namespace does not exist
         strategy = self._backend.strategy(change.table, metadata.location)
@@ -137,5 +124,4 @@ class ChangesOfCatalog:
         if not isinstance(self._backend, ServedCatalog):
             check_location(self._io, strategy, metadata.location)
         handle = TableHandle(change.table, self._io.relative_to(metadata.location), strategy)
-        state = deferred.commit_table(handle, None, lambda _: Proposal(metadata, change.updates, change.requirements))
-        return Table(handle, state)
+        return deferred.Staged(handle, None, Proposal(metadata, change.updates, change.requirements))

@@ -65,7 +65,9 @@ def catalog_properties(
     environment = os.environ if environment is None else environment
     path, properties = _from_file(name, environment)
     own = _from_environment(name, environment)
-    own.update({key: property_string(key, value) for key, value in given.items() if value is not None})
+    for key, value in given.items():
+        if value is not None:
+            own[key] = property_string(key, os.fspath(value) if isinstance(value, os.PathLike) else value)
     folder = Path.cwd() if "warehouse" in own else path.absolute().parent
     properties.update(own)
     if not properties.keys() & {"type", "uri", "warehouse"}:
@@ -191,8 +193,10 @@ def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Properties of a TOML table; an unquoted dotted key makes nested tables, which are joined again."""
     found: list[tuple[str, str]] = []
     for key, value in table.items():
-        name = f"{prefix}{key}"
-        found += _flat(f"{name}.", value) if isinstance(value, dict) else [(name, property_string(name, value))]
+        if isinstance(value, dict):
+            found += _flat(f"{prefix}{key}.", value)
+        else:
+            found.append((f"{prefix}{key}", property_string(f"{prefix}{key}", value)))
     return found
 
 

@@ -97,12 +97,12 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
         return [{} if part.base is None else part.base.metadata.properties for part in self.parts]
 
     @property
-    def policy(self) -> RetryPolicy:
+    def policy(self) -> RetryPolicy:  # type: ignore[override]
         """The policy of the table that allows the most retries."""
         return max(map(RetryPolicy.from_properties, self._properties), key=lambda each: each.num_retries)
 
     @property
-    def checks(self) -> RetryPolicy:
+    def checks(self) -> RetryPolicy:  # type: ignore[override]
         """The policy of the table that allows the most status checks; one check without a snapshot."""
         if not any(snapshots_of(part.proposal) for part in self.parts):
             return NO_LOOK
@@ -222,6 +222,13 @@ class TableUpdates:
         if self.judge is not None:
             self.judge(self.table, base, made)
         return made
+
+    def proposal(self, base: TableMetadata | None) -> Proposal | None:
+        """The proposal on a base, None for a new table; no proposal if there is nothing to change."""
+        made = self.applied(base)
+        if made is base:
+            return None
+        return Proposal(made, self.updates, self.requirements, base, self.judge is not None)
 
 
 def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any, Final, NoReturn, TypeVar
 
 from icefield.base.secrets import has_password, holds_credential
@@ -277,7 +276,7 @@ def property_string(key: str, value: Any) -> str:
     """The value of a property of a table or a catalog as text. Raises ``InvalidArgument``."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | float | PathLike):
+    if isinstance(value, str | int | float):
         return str(value)
     raise InvalidArgument(f"property {key!r} must be a string, a number or a boolean, not {type(value).__name__}")
 

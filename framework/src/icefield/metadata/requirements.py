@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
+from icefield.base.limits import NameText
 from icefield.errors import CommitFailed, ValidationFailed
+from icefield.metadata.entries import Int
 from icefield.metadata.table_metadata import TableMetadata
 
 
@@ -55,7 +57,7 @@ class AssertCreate:
 class AssertTableUUID:
     """The table is the loaded table, not another one under the same name."""
 
-    uuid: str
+    uuid: NameText
     type: ClassVar[str] = "assert-table-uuid"
 
     def check(self, metadata: TableMetadata | None) -> None:
@@ -107,7 +109,7 @@ class _AssertNumber:
 class AssertLastAssignedFieldId(_AssertNumber):
     """No column was added meanwhile."""
 
-    last_assigned_field_id: int
+    last_assigned_field_id: Int
     type: ClassVar[str] = "assert-last-assigned-field-id"
     _number: ClassVar[tuple[str, str]] = ("last_column_id", "last assigned column id")
 
@@ -116,7 +118,7 @@ class AssertLastAssignedFieldId(_AssertNumber):
 class AssertCurrentSchemaId(_AssertNumber):
     """The current schema is still that of the change's base."""
 
-    current_schema_id: int
+    current_schema_id: Int
     type: ClassVar[str] = "assert-current-schema-id"
     _number: ClassVar[tuple[str, str]] = ("current_schema_id", "current schema")
 
@@ -125,7 +127,7 @@ class AssertCurrentSchemaId(_AssertNumber):
 class AssertLastAssignedPartitionId(_AssertNumber):
     """No partition field was added meanwhile."""
 
-    last_assigned_partition_id: int
+    last_assigned_partition_id: Int
     type: ClassVar[str] = "assert-last-assigned-partition-id"
     _number: ClassVar[tuple[str, str]] = ("last_partition_id", "last assigned partition field id")
 
@@ -134,7 +136,7 @@ class AssertLastAssignedPartitionId(_AssertNumber):
 class AssertDefaultSpecId(_AssertNumber):
     """The default partition spec is still that of the change's base."""
 
-    default_spec_id: int
+    default_spec_id: Int
     type: ClassVar[str] = "assert-default-spec-id"
     _number: ClassVar[tuple[str, str]] = ("default_spec_id", "default partition spec")
 
@@ -143,7 +145,7 @@ class AssertDefaultSpecId(_AssertNumber):
 class AssertDefaultSortOrderId(_AssertNumber):
     """The default sort order is still that of the change's base."""
 
-    default_sort_order_id: int
+    default_sort_order_id: Int
     type: ClassVar[str] = "assert-default-sort-order-id"
     _number: ClassVar[tuple[str, str]] = ("default_sort_order_id", "default sort order")
 
