@@ -89,12 +89,12 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
         return [{} if part.base is None else part.base.metadata.properties for part in self.parts]
 
     @property
-    def policy(self) -> RetryPolicy:
+    def policy(self) -> RetryPolicy:  # type: ignore[override]
         """The policy of the table that allows the most retries."""
         return max(map(RetryPolicy.from_properties, self._properties), key=lambda each: each.num_retries)
 
     @property
-    def checks(self) -> RetryPolicy:
+    def checks(self) -> RetryPolicy:  # type: ignore[override]
         """The policy of the table that allows the most status checks; one check without a snapshot."""
         if not any(snapshots_of(part.proposal) for part in self.parts):
             return NO_LOOK

@@ -163,17 +163,9 @@ class _ViewChange(Change[CurrentView]):
         self._build, self._requirements, self._judge = build, requirements, judge
         self._base = self.replaced = self._loaded()
         properties = {COMMIT_RETRY_NUM_RETRIES.name: _RETRIES, **self._base.metadata.properties}
-        self._policy = RetryPolicy.from_properties(properties)
-        self._checks = RetryPolicy.of_status_checks(properties)
+        self.policy = RetryPolicy.from_properties(properties)
+        self.checks = RetryPolicy.of_status_checks(properties)
         self._proposal: ViewProposal | None = None
-
-    @property
-    def policy(self) -> RetryPolicy:
-        return self._policy
-
-    @property
-    def checks(self) -> RetryPolicy:
-        return self._checks
 
     def prepare(self) -> CurrentView | None:
         base = self.replaced = self._base
@@ -211,7 +203,7 @@ class _ViewChange(Change[CurrentView]):
         return CommitFailed(
             f"a change of view {self.name} of catalog '{self._backend.name}' lost to others {attempts} times in "
             f"{seconds:.1f} s, and nothing was changed; try again, or raise the view's property "
-            f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self._policy.num_retries})",
+            f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self.policy.num_retries})",
             view=self._view,
             attempts=attempts,
         )

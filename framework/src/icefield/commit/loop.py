@@ -45,20 +45,19 @@ def commit_table(
     build: Build,
     *,
     written: WrittenFiles | None = None,
-    policy: RetryPolicy | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TableState:
     """Commit the proposal of ``build``, with retries after conflicts; return the version with the change.
 
-    ``base=None`` creates the table. Returns ``base`` itself when ``build`` finds nothing to change. ``policy``
-    defaults to the table's own properties. Without a number of retries in them, an append is tried again until
+    ``base=None`` creates the table. Returns ``base`` itself when ``build`` finds nothing to change. Retries follow the
+    properties of the table. Without a number of retries in them, an append is tried again until
     ``commit.retry.total-timeout-ms`` is over, as long as other commits come first.
 
     Raises ``CommitFailed`` when retries did not settle a conflict, ``TableExists`` when a creation lost,
     ``NoSuchTable`` when the table was dropped meanwhile, and ``CommitStateUnknown`` when the outcome is unknown. Errors
     of ``build`` are raised, such as ``ValidationFailed`` when the change cannot be re-applied.
     """
-    change = _TableAttempts(handle, base, build, written if written is not None else WrittenFiles(), policy)
+    change = _TableAttempts(handle, base, build, written if written is not None else WrittenFiles())
     with handle.io.listeners.operation("create-table" if base is None else "commit", handle.name) as operation:
         try:
             settled = settle(change, sleep)
@@ -148,13 +147,12 @@ class _TableAttempts(Change[TableState]):
         base: TableState | None,
         build: Build,
         written: WrittenFiles,
-        policy: RetryPolicy | None,
     ) -> None:
         self.handle, self.base, self.build, self.written = handle, base, build, written
         self.name, self.repeats = handle.full_name, base is not None
         properties = base.metadata.properties if base is not None else {}
-        self._policy = policy or RetryPolicy.from_properties(properties)
-        self._counts = policy is not None or COMMIT_RETRY_NUM_RETRIES.name in properties
+        self.policy = RetryPolicy.from_properties(properties)
+        self._counts = COMMIT_RETRY_NUM_RETRIES.name in properties
         # Parsed here, because an invalid property must not raise an error after the commit.
         self._checks = RetryPolicy.of_status_checks(properties)
         self.proposal: Proposal | None = None
@@ -163,11 +161,7 @@ class _TableAttempts(Change[TableState]):
         self.is_published = False
 
     @property
-    def policy(self) -> RetryPolicy:
-        return self._policy
-
-    @property
-    def checks(self) -> RetryPolicy:
+    def checks(self) -> RetryPolicy:  # type: ignore[override]
         return self._checks if snapshots_of(self.proposal) else NO_LOOK
 
     def prepare(self) -> TableState | Conflict | None:
@@ -247,9 +241,9 @@ class _TableAttempts(Change[TableState]):
         )
 
     def _bound(self, attempts: int) -> str:
-        if attempts - self.uncounted > self._policy.num_retries:
-            return f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self._policy.num_retries})"
-        return f"'{COMMIT_RETRY_TOTAL_TIMEOUT_MS.name}' (now {self._policy.total_timeout_ms})"
+        if attempts - self.uncounted > self.policy.num_retries:
+            return f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self.policy.num_retries})"
+        return f"'{COMMIT_RETRY_TOTAL_TIMEOUT_MS.name}' (now {self.policy.total_timeout_ms})"
 
     def _surely_unchanged(self) -> bool:
         try:

@@ -36,15 +36,11 @@ class Change(ABC, Generic[T]):
     uncounted = 0
     """The number of lost attempts that do not count as retries."""
 
-    @property
-    @abstractmethod
-    def policy(self) -> RetryPolicy:
-        """The policy for conflicts."""
+    policy: RetryPolicy
+    """The policy for conflicts."""
 
-    @property
-    @abstractmethod
-    def checks(self) -> RetryPolicy:
-        """The policy for status checks after a lost reply."""
+    checks: RetryPolicy
+    """The policy for status checks after a lost reply."""
 
     @abstractmethod
     def prepare(self) -> T | Conflict | None:

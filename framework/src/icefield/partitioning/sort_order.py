@@ -107,6 +107,11 @@ class SortOrder:
         """Whether the order has no keys."""
         return not self.fields
 
+    @property
+    def ordered_ids(self) -> list[int]:
+        """The ids of the columns whose own order the keys keep: not those of a bucket."""
+        return [each.source_id for each in self.fields if each.transform.preserves_order]
+
     def same_as(self, other: SortOrder) -> bool:
         """Whether both orders sort rows in the same way; order ids do not matter."""
         return self.fields == other.fields
