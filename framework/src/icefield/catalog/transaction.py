@@ -89,7 +89,7 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
         return [{} if part.base is None else part.base.metadata.properties for part in self.parts]
 
     @property
-    def policy(self) -> RetryPolicy:
+    def policy(self) -> RetryPolicy:  # type: ignore[override]
         """The policy of the table that allows the most retries."""
         return max(map(RetryPolicy.from_properties, self._properties), key=lambda each: each.num_retries)
 

@@ -163,13 +163,9 @@ class _ViewChange(Change[CurrentView]):
         self._build, self._requirements, self._judge = build, requirements, judge
         self._base = self.replaced = self._loaded()
         properties = {COMMIT_RETRY_NUM_RETRIES.name: _RETRIES, **self._base.metadata.properties}
-        self._policy = RetryPolicy.from_properties(properties)
+        self.policy = RetryPolicy.from_properties(properties)
         self._checks = RetryPolicy.of_status_checks(properties)
         self._proposal: ViewProposal | None = None
-
-    @property
-    def policy(self) -> RetryPolicy:
-        return self._policy
 
     @property
     def checks(self) -> RetryPolicy:
@@ -211,7 +207,7 @@ class _ViewChange(Change[CurrentView]):
         return CommitFailed(
             f"a change of view {self.name} of catalog '{self._backend.name}' lost to others {attempts} times in "
             f"{seconds:.1f} s, and nothing was changed; try again, or raise the view's property "
-            f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self._policy.num_retries})",
+            f"'{COMMIT_RETRY_NUM_RETRIES.name}' (now {self.policy.num_retries})",
             view=self._view,
             attempts=attempts,
         )

@@ -30,16 +30,14 @@ class Change(ABC, Generic[T]):
     name: str
     """The display name of the changed tables or view."""
 
+    policy: RetryPolicy
+    """The policy for conflicts."""
+
     repeats = True
     """Whether retryable failures are retried: not for a creation."""
 
     uncounted = 0
     """The number of lost attempts that do not count as retries."""
-
-    @property
-    @abstractmethod
-    def policy(self) -> RetryPolicy:
-        """The policy for conflicts."""
 
     @property
     @abstractmethod
