@@ -2,13 +2,14 @@
 
 A manifest is kept in two parts. The columns and statistics that filters test are one; all other columns are the other.
 Repeated filters use the first part of each manifest and the second part of few, so that under pressure the second part
-goes first. Whole maps of statistics are not kept.
+goes first. Whole maps of statistics have a small cache of their own: they never displace what plans need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Final
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ TESTED_COLUMNS: Final = frozenset({f.STATUS, f.PARTITION, f.RECORD_COUNT})
 _SHARE_OF_MEMORY: Final = 8
 _LEAST_BYTES: Final = 64 << 20
 _MOST_BYTES: Final = 4 << 30
+_STATISTICS_MAX_BYTES: Final = 64 << 20
 _LEAST_ON_DISK: Final = 16 * 1024
 """The size in bytes below which a manifest is decoded as fast as it is loaded."""
 
@@ -97,12 +99,16 @@ def default_capacity() -> int:
 MANIFESTS: Final[LruCache[Hashable, DecodedManifest]] = decoded_cache(default_capacity(), kind=ReuseCache)
 """The parts of all manifests that were decoded in this process, up to a bound."""
 
+STATISTICS: Final[LruCache[Hashable, DecodedManifest]] = decoded_cache(_STATISTICS_MAX_BYTES, kind=ReuseCache)
+"""The whole statistics of manifests, which are many times larger than the columns that plans need."""
+
 
 def resize_caches(max_bytes: int | None = None) -> None:
     """Let decoded manifests take up to this many bytes. Zero keeps none.
 
     The default is an eighth of the memory of the machine, or of its container if it has less: 64 MiB at least and 4 GiB
-    at most. In addition, the stored bytes of manifests take up to an eighth of it, and 32 MiB at most.
+    at most. In addition, the stored bytes of manifests take up to an eighth of it and at most 32 MiB, and whole
+    statistics up to an eighth and at most 64 MiB.
 
     Raises ``InvalidArgument`` below zero.
     """
@@ -111,6 +117,7 @@ def resize_caches(max_bytes: int | None = None) -> None:
         raise InvalidArgument(f"a cache cannot hold {capacity} bytes")
     MANIFESTS.resize(capacity)
     FILES.resize(min(FILES_MAX_BYTES, capacity // 8))
+    STATISTICS.resize(min(_STATISTICS_MAX_BYTES, capacity // 8))
 
 
 class KnownManifests:
@@ -126,10 +133,13 @@ class KnownManifests:
 
     def get(self, key: Hashable, manifest: ManifestFile, request: ManifestRequest) -> DecodedManifest | None:
         """The known part of a manifest, if any of what ``request`` asks for is known."""
-        found = MANIFESTS.get((True, key))
+        parts = [MANIFESTS.get((True, key))]
         if not request.partly and not request.columns <= TESTED_COLUMNS:
-            other = MANIFESTS.get((False, key))
-            found = other if found is None else found if other is None else merged(found, other)
+            parts.append(MANIFESTS.get((False, key)))
+            if request.columns & MAP_TYPES.keys():
+                parts.append(STATISTICS.get(key))
+        held = [part for part in parts if part is not None]
+        found = reduce(merged, held) if held else None
         if self._disk is None or not _belongs_on_disk(manifest, request):
             return found
         for stored in _on_disk(request):
@@ -155,9 +165,10 @@ def _keep(key: Hashable, request: ManifestRequest, decoded: DecodedManifest) -> 
     if not MANIFESTS.put((True, key), tested):
         # There may be no room for the statistics of other fields.
         MANIFESTS.put((True, key), tested.only(TESTED_COLUMNS, request.keys))
-    # Whole statistics are many times larger, and mostly needed once: to write a manifest anew.
     if columns := decoded.entries.read - TESTED_COLUMNS - MAP_TYPES.keys():
         MANIFESTS.put((False, key), decoded.only(columns, ()))
+    if maps := decoded.entries.read & MAP_TYPES.keys():
+        STATISTICS.put(key, decoded.only(maps, ()))
 
 
 def _on_disk(request: ManifestRequest) -> list[ManifestRequest]:
