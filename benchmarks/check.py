@@ -51,14 +51,13 @@ def code_of(commit: str, folder: Path) -> str:
 def released() -> str:
     """The commit that wrote the results of the last release."""
     newest = HISTORY / releases()[-1].name
-    said = subprocess.run(
-        ["git", "log", "-1", "--format=%H", "--diff-filter=A", "--", str(newest)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    if not said:
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+    said = git("log", "-1", "--format=%H", "--diff-filter=A", "--", str(newest))
+    # The first commit of a shallow clone seems to add all files.
+    if not said or git("rev-parse", "--is-shallow-repository") == "true":
         sys.exit(f"the history has no commit that adds {newest}: fetch it whole, or name a commit with --base")
     return said
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,35 @@ def test_a_suspect_is_measured_again_until_it_passes_and_at_most_three_times(mod
     check.measure_suspects(list(slow), slow, base, lambda names: again(names, next(times)))
     assert asked == [["work"]] * 2
     assert check.failures("work", slow, base) == []
+
+
+def test_the_base_is_the_commit_that_added_the_newest_history_and_a_shallow_clone_has_none(
+    modules, monkeypatch, tmp_path
+):
+    check, run = modules
+    name = run.releases()[-1].name
+
+    def git(folder: Path, *arguments: str) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    def look_in(folder: Path) -> None:
+        monkeypatch.setattr(check, "ROOT", folder)
+        monkeypatch.setattr(check, "HISTORY", folder / "history")
+
+    whole = tmp_path / "whole"
+    (whole / "history").mkdir(parents=True)
+    git(whole, "init", "-q")
+    for number in (1, 2):
+        (whole / "history" / name).write_text(str(number), "utf-8")
+        git(whole, "add", ".")
+        git(whole, "commit", "-q", "-m", str(number))
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{whole}", "shallow")
+    look_in(whole)
+    assert check.released() == git(whole, "rev-parse", "HEAD~1")
+    look_in(tmp_path / "shallow")
+    with pytest.raises(SystemExit, match="fetch it whole"):
+        check.released()
 
 
 def test_a_workload_that_does_not_run_fails_the_check(modules, monkeypatch, tmp_path):

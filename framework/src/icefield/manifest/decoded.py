@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from icefield.base.concurrency import LruCache, ReuseCache
+from icefield.base.concurrency import LruCache, ReuseCache, lazy
 from icefield.base.memory import memory_limit
 from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
@@ -36,7 +36,7 @@ _LEAST_ON_DISK: Final = 16 * 1024
 """The size in bytes below which a manifest is decoded as fast as it is loaded."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ManifestRequest:
     """The wanted parts of a manifest.
 
@@ -51,12 +51,12 @@ class ManifestRequest:
     where_unbounded: StatisticsRequest = field(default_factory=dict)
     partly: bool = False
 
-    @property
+    @lazy
     def tested(self) -> ManifestRequest:
         """The part of this request for the columns and statistics that filters test."""
         return replace(self, columns=self.columns & TESTED_COLUMNS | {f.STATUS}, partly=False)
 
-    @property
+    @lazy
     def keys(self) -> frozenset[StatisticKey]:
         """The keys of the single statistics."""
         both = (*self.statistics.items(), *self.where_unbounded.items())
@@ -221,12 +221,11 @@ def missing_part(known: DecodedManifest, request: ManifestRequest) -> ManifestRe
 
 
 def _unread(known: DecodedManifest, request: StatisticsRequest) -> StatisticsRequest:
-    left = {
-        kind: frozenset(number for number in ids if (kind, number) not in known.statistics)
+    return {
+        kind: frozenset(left)
         for kind, ids in request.items()
-        if kind not in known.entries.read
+        if kind not in known.entries.read and (left := [one for one in ids if (kind, one) not in known.statistics])
     }
-    return {kind: ids for kind, ids in left.items() if ids}
 
 
 def merged(known: DecodedManifest, more: DecodedManifest) -> DecodedManifest:
