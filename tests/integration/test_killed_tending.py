@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pytest
 from catalogs import properties_of
+from census import path_of
 from forked import forking
 from icefield import Table, load_catalog
 from icefield_maintenance.doctor import examine_table
 from icefield_maintenance.doctor.findings import failures
-from icefield_maintenance.tend import Tending
+from icefield_maintenance.tend import Policy, TendedOperation, Tending, lease, runner
+from icefield_maintenance.tend.record import TendRecord
 from killing import CHANGING, dies_at, killing_plugins
+from maintenance_calls import all_named, all_there
 from rest_process import serving
+from tables import ids
 from tended_tables import overlapping, policy_of, tend_until, tended_to_the_end
 
-STRIDE = 3 if os.environ.get("ICEFIELD_SOAK") else 37
-"""Every third step is walked by `make soak`."""
+STRIDE = 1 if os.environ.get("ICEFIELD_SOAK") else 23
+"""Every step is walked by `make soak`."""
 GOALS: Final[dict[str, Any]] = {"files_per_scan": 2, "snapshots": 2}
+GOALS_OF_ALL: Final[dict[str, Any]] = {**GOALS, "delete_files": 1, "manifests": 2, "orphan_age": "2d"}
+OPERATIONS: Final = {"rewrite_data_files", "rewrite_manifests", "expire_snapshots", "remove_orphan_files"}
+OLD: Final = time.time() - 4 * 86_400
 
 
 def rows(number: int) -> pa.Table:
@@ -42,30 +51,117 @@ def grown(given: dict[str, str], name: str = "t") -> Table:
     return table
 
 
+class Walk:
+    """Runs of ``tend`` on a table with work for every operation, killed at chosen steps; a table for each walk."""
+
+    def __init__(self, kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.given = properties_of(kind, folder)
+        made(self.given)
+        self.ahead = 0
+        for module in (lease, runner):
+            now = module._now_ms
+            monkeypatch.setattr(module, "_now_ms", lambda now=now: now() + self.ahead)
+
+    def killed(self, steps: Sequence[int]) -> bool:
+        """Kill a run at each of the steps, the later ones at the work that the earlier have left; False: none died.
+
+        Between two runs, the lease of the dead process ends. Check that no run works before, and the state afterwards.
+        """
+        name, self.ahead = f"t{steps[0]}", 0
+        table, rows = worked_on(self.given, name)
+        orphans = [*planted(table)]
+        policy = policy_of("60s", record=f"ops.{name}", tables=f"db.{name}", **GOALS_OF_ALL)
+        TendRecord(load_catalog("test", **self.given), policy.record, 0).add(searched(f"db.{name}"))
+
+        def tend(_: Table) -> None:
+            operations = [*Tending(load_catalog("test", plugins=killing_plugins(), **self.given), policy).run()]
+            assert all(each.outcome == "done" for each in operations), operations
+            assert self.ahead or {each.operation for each in operations} >= OPERATIONS
+
+        died = [self._dies_at(step, tend, policy, f"db.{name}") for step in steps]
+        tending = Tending(load_catalog("test", **self.given), policy)
+        while found := [*tending.run()]:
+            assert all(each.outcome == "done" for each in found), (steps, found)
+        table.refresh()
+        assert ids(table) == rows
+        assert "tend.lease" not in table.properties
+        assert table.inspect.data_files().num_rows <= 2 * 6
+        assert table.inspect.delete_files().num_rows <= 1
+        assert len(table.snapshots()) <= 2
+        assert not [each for each in orphans if each.exists()]
+        assert all_named(table) <= all_there(table), f"live files are gone after {steps}"
+        assert not failures([each for group in examine_table(table) for each in group.findings])
+        for each in all_there(table) - all_named(table):  # left by the dead, and younger than the goal allows
+            os.utime(each, (OLD, OLD))
+        table.maintenance.remove_orphan_files(dry_run=False)
+        assert all_named(table) == all_there(table), f"files are left after {steps}"
+        assert not overlapping(self.given, f"ops.{name}")
+        return any(died)
+
+    def _dies_at(self, step: int, tend: Callable[[Table], None], policy: Policy, name: str) -> bool:
+        died = dies_at(step, self.given, tend, counted=CHANGING)
+        catalog = load_catalog("test", **self.given)
+        held = lease.TableLease.of(catalog.load_table(name).metadata)
+        if held is not None and not held.is_over(lease._now_ms()):
+            assert died
+            assert {each.outcome for each in Tending(catalog, policy).run()} <= {"held"}
+            self.ahead += 61_000
+        return died
+
+
+def worked_on(given: dict[str, str], name: str) -> tuple[Table, list[int]]:
+    """A table with small files, deletes that soon apply to nothing, many manifests and snapshots; and its rows."""
+    schema = pa.schema([("id", pa.int64()), ("kind", pa.string())])
+    properties = {
+        "file.sync": "false",
+        "format-version": "2",
+        "write.delete.mode": "merge-on-read",
+        "commit.manifest-merge.enabled": "false",
+    }
+    catalog = load_catalog("test", **given)
+    table = catalog.create_table(f"db.{name}", schema, partition_spec=["kind"], properties=properties)
+    for number, kind in enumerate("aaabcdef"):
+        table.append(pa.table({"id": [3 * number, 3 * number + 1, 3 * number + 2], "kind": [kind] * 3}, schema=schema))
+    table.delete("id = 1")
+    table.delete("id = 4")
+    return table, ids(table)
+
+
+def planted(table: Table) -> Iterator[Path]:
+    """Files that no version refers to, and that are old."""
+    for folder in ("data", "metadata"):
+        orphan = Path(path_of(table.location())) / folder / "orphan.parquet"
+        orphan.write_bytes(b"left")
+        os.utime(orphan, (OLD, OLD))
+        yield orphan
+
+
+def searched(name: str) -> TendedOperation:
+    """The last search for orphans, which is older than the goal."""
+    at = dt.datetime.now(dt.UTC) - dt.timedelta(days=3)
+    return TendedOperation(at=at, table=name, operation="remove_orphan_files", outcome="done")
+
+
 @pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["create", "sql"])
-def test_whatever_step_dies_the_next_run_finishes_the_work(kind: str, tmp_path: Path) -> None:
-    given = properties_of(kind, tmp_path)
-    made(given)
-
-    def tend(_: Table) -> None:
-        tending = Tending(load_catalog("test", plugins=killing_plugins(), **given), policy_of(**GOALS))
-        assert all(each.outcome == "done" for each in tending.run())
-
+def test_whatever_step_dies_the_next_run_finishes_the_work(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk = Walk(kind, tmp_path, monkeypatch)
     for step in range(1, 2000, STRIDE):
-        before = sorted(grown(given).scan().to_arrow()["id"].to_pylist())
-        died = dies_at(step, given, tend, counted=CHANGING)
-        tended_to_the_end(given, GOALS)
-        table = load_catalog("test", **given).load_table("db.t")
-        assert sorted(table.scan().to_arrow()["id"].to_pylist()) == before
-        assert len(table.inspect.files()) <= 2
-        assert len(table.snapshots()) <= 2
-        assert not failures([each for group in examine_table(table) for each in group.findings])
-        if not died:
+        # The second process takes the work over, and is killed at a step of what is left.
+        if not walk.killed([step, 1 + 7 * step % 60] if step % 2 else [step]):
             break
     else:
         raise AssertionError("the run never came to its end")
+    assert step > 100
+
+
+def test_a_process_that_dies_in_the_middle_of_its_work_is_followed_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Walk("create", tmp_path, monkeypatch).killed([40])
 
 
 @pytest.mark.slow

@@ -13,13 +13,13 @@ from icefield_maintenance.tend import Policy, Tending
 RECORD = "ops.tend"
 
 
-def policy_of(lease: str = "1s", **goals: Any) -> Policy:
+def policy_of(lease: str = "1s", record: str = RECORD, tables: str = "db.*", **goals: Any) -> Policy:
     """A policy for the tables of ``db``, with leases that end soon, and with a record."""
-    return Policy.from_mapping({**_given(goals), "record": RECORD, "lease": lease})
+    return Policy.from_mapping({**_given(goals, tables), "record": record, "lease": lease})
 
 
-def _given(goals: Mapping[str, Any]) -> dict[str, Any]:
-    rule = {"tables": "db.*", **{name.replace("_", "-"): value for name, value in goals.items()}}
+def _given(goals: Mapping[str, Any], tables: str = "db.*") -> dict[str, Any]:
+    rule = {"tables": tables, **{name.replace("_", "-"): value for name, value in goals.items()}}
     return {"lease": "1s", "rules": [rule]}
 
 
@@ -48,12 +48,12 @@ def is_leased(catalog: Catalog) -> bool:
     return any("tend.lease" in catalog.load_table(name).properties for name in catalog.list_tables("db"))
 
 
-def overlapping(given: Mapping[str, str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def overlapping(given: Mapping[str, str], record: str = RECORD) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The operations in the record that two owners did on one table at one time."""
     catalog = load_catalog("test", **given)
-    if not catalog.table_exists(RECORD):
+    if not catalog.table_exists(record):
         return []
-    rows = catalog.load_table(RECORD).scan().to_arrow().sort_by("at").to_pylist()
+    rows = catalog.load_table(record).scan().to_arrow().sort_by("at").to_pylist()
     ends: dict[str, dict[str, Any]] = {}
     found = []
     for each in rows:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+import httpx
 import icefield
 import pyarrow as pa
 import pytest
 from explored import POLICY, TABLE_PAGES, ExploredPage, explored_catalog, explorer_client, settled
 from icefield import Catalog
-from icefield_explorer import row_page
-from icefield_frames.duckdb_queries import QueryLimits
+from icefield_explorer import row_page, show
+from icefield_frames.query_processes import QueryProcesses
 from icefield_maintenance.tend import TendedOperation
 from icefield_maintenance.tend.record import TendRecord
-from icefield_rest_server import Principal, StaticTokens
+from icefield_rest_server import Principal, Settings, StaticTokens, app
 from local_client import LocalClient
+from rest_served import served
 
 TOKENS = {"ann": "a" * 20, "bob": "b" * 20}
 HIDDEN = "payroll"
@@ -245,26 +249,53 @@ def test_a_huge_answer_is_cut(client: LocalClient, sql: str) -> None:
     assert len(answer.content) < 2_000_000
 
 
-def test_a_query_is_stopped_when_its_time_is_up(client: LocalClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_page, "_LIMITS", QueryLimits(seconds=0.3, memory="256MB", threads=1, rows=501))
-    sql = quote("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7")
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT length(repeat('x', 2000000000))", "it needs more memory than 512 MB"),
+        ("SELECT list(range) FROM range(500000000) GROUP BY range % 7", "it needs more memory than 512 MB"),
+        ("SELECT list_transform([1], x -> levenshtein(repeat('a', 99999), repeat('b', 99999)))", "stopped after 5 s"),
+        ("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7", "stopped after 5 s"),
+    ],
+)
+def test_a_query_ends_at_its_time_and_its_memory(
+    client: LocalClient, monkeypatch: pytest.MonkeyPatch, sql: str, message: str
+) -> None:
+    if "after" in message:
+        monkeypatch.setattr(row_page, "_QUERIES", QueryProcesses(replace(row_page._LIMITS, seconds=5.0), 1))
     began = time.monotonic()
-    assert "stopped after 0.3 s" in client.get(f"/ui/rows/web/clicks?sql={sql}").text
+    answer = client.get(f"/ui/rows/web/clicks?sql={quote(sql)}")
     assert time.monotonic() - began < 15
+    assert answer.status_code == 200
+    assert f"the query was stopped: {message}".replace(": stopped", "") in ExploredPage(answer.text).text
 
 
-@pytest.mark.parametrize("name", ["levenshtein", "Damerau_Levenshtein", "main.editdist3", '"levenshtein"'])
-def test_a_function_that_cannot_be_interrupted_is_refused(client: LocalClient, name: str) -> None:
-    sql = quote(f"SELECT list_transform([1], x -> {name}(repeat('a', 100000), repeat('b', 100000))) FROM range(3)")
-    began = time.monotonic()
-    assert "a limit on time does not stop it" in client.get(f"/ui/rows/web/clicks?sql={sql}").text
-    assert time.monotonic() - began < 15
+def test_more_queries_than_run_at_the_same_time_are_asked_to_come_later(
+    client: LocalClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = QueryProcesses(row_page._LIMITS, 1)
+    monkeypatch.setattr(row_page, "_QUERIES", queries)
+    with queries.turn():
+        for path in ("/ui/rows/web/clicks", "/ui/rows/web/clicks?sql=SELECT+1"):
+            answer = client.get(path)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+            assert "other queries are running" in answer.text
+    assert client.get("/ui/rows/web/clicks").status_code == 200
 
 
-def test_a_query_beyond_its_memory_is_refused(client: LocalClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_page, "_LIMITS", QueryLimits(seconds=20, memory="20MB", threads=1, rows=501))
-    sql = quote("SELECT list(range) FROM range(50000000) GROUP BY range % 7")
-    assert "Out of Memory" in client.get(f"/ui/rows/web/clicks?sql={sql}").text
+def test_a_query_ends_when_its_browser_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_page, "_QUERIES", QueryProcesses(replace(row_page._LIMITS, seconds=100.0), 1))
+    page = "/ui/rows/web/clicks?sql="
+    endless = quote("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7")
+    with served(app(explored_catalog(), Settings(pages={"ui": show}))) as url, httpx.Client() as client:
+        host, port = urlsplit(url).hostname, urlsplit(url).port
+        with socket.create_connection((host, port)) as browser:
+            browser.sendall(f"GET {page}{endless} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+            while client.get(f"{url}{page}SELECT+1", timeout=30).status_code != 503:
+                pass
+        began = time.monotonic()
+        while client.get(f"{url}{page}SELECT+1", timeout=30).status_code != 200:
+            assert time.monotonic() - began < 20
 
 
 def test_costly_pages_hold_up_no_request_of_the_protocol(client: LocalClient, monkeypatch: pytest.MonkeyPatch) -> None:

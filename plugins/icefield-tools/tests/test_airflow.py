@@ -266,7 +266,7 @@ with DAG("again", schedule=None):
 def test_the_dag_of_the_guide_runs_with_its_connection(
     catalog: ice.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dag, shell = (block.text for block in Page(Path("docs/guide/airflow.md")).blocks)
+    dag, shell, _ = (block.text for block in Page(Path("docs/guide/airflow.md")).blocks)
     connection = shell.split("'")[1].replace("/data", str(tmp_path))
     monkeypatch.setenv("AIRFLOW_CONN_ICEFIELD_DEFAULT", connection)
     catalog.create_namespace("shop")
@@ -277,6 +277,20 @@ def test_the_dag_of_the_guide_runs_with_its_connection(
     sent = catalog.load_table("shop.sent")
     assert sent.scan().to_arrow().to_pylist() == [{"id": 2, "state": "sent"}] * 2
     assert sent.current_snapshot().summary.get("airflow.task-id") == "ship"
+
+
+def test_the_maintenance_of_the_guide_runs_with_its_policy(catalog: ice.Catalog, tmp_path: Path) -> None:
+    _, _, dag = (block.text for block in Page(Path("docs/guide/airflow.md")).blocks)
+    policy = tmp_path / "policy.toml"
+    policy.write_text('record = "ops.tend"\n[[rules]]\ntables = "db.*"\nfiles-per-scan = 2\n')
+    table = catalog.create_table("db.t", ROWS)
+    for _ in range(4):
+        table.append(ROWS)
+    run("tend", dag.replace("/data", str(tmp_path)))
+    assert table.refresh().inspect.data_files().num_rows == 1
+    assert catalog.load_table("ops.tend").scan().to_arrow()["outcome"].to_pylist() == ["done"]
+    policy.write_text(policy.read_text() + 'orphan-age = "1s"\n')
+    assert "is not from 1d to never" in run("tend", dag.replace("/data", str(tmp_path)), succeeds=False)
 
 
 def test_the_sensor_of_the_readme_is_made() -> None:

@@ -185,6 +185,30 @@ def test_an_error_is_a_message_in_one_line(
     assert "Traceback" not in found
 
 
+def test_a_query_beyond_its_memory_is_an_error_and_the_server_lives_on(served: McpServer, catalog: Catalog) -> None:
+    async def attack(client: Client) -> None:
+        answer = await client.call_tool("query", {"sql": "SELECT length(repeat('x', 4000000000))"})
+        assert answer.is_error
+        assert "the query was stopped: it needs more memory than 2,000 MB" in answer.content[0].text
+        assert not (await client.call_tool("query", {"sql": "SELECT max(id) FROM db.events"})).is_error
+
+    served.ask(attack)
+
+
+def test_a_query_that_its_client_cancels_ends(served: McpServer, catalog: Catalog) -> None:
+    endless = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7"
+
+    async def leave(client: Client) -> None:
+        for _ in range(3):  # more than run at the same time
+            with anyio.move_on_after(5) as waiting:
+                await client.call_tool("query", {"sql": endless})
+            assert waiting.cancelled_caught
+        answer = await client.call_tool("query", {"sql": "SELECT 41 + 1 AS found"})
+        assert json.loads(answer.content[0].text)["rows"] == [{"found": 42}]
+
+    served.ask(leave)
+
+
 def test_the_configuration_of_the_guide_starts_a_server(served: McpServer, catalog: Catalog) -> None:
     [block] = (block for block in Page(Path("docs/guide/mcp.md")).blocks if block.language == "json")
     configured = json.loads(block.text)["mcpServers"]["icefield"]

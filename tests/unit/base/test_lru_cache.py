@@ -27,6 +27,15 @@ def test_a_value_beyond_the_capacity_is_not_kept_and_replaces_the_one_before():
     assert (cache.size, len(cache)) == (0, 0)
 
 
+def test_many_values_are_looked_up_at_once_without_a_use():
+    cache: LruCache[str, int] = LruCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get_many(["a", "missing", "b", "a"]) == {"a": 1, "b": 2}
+    cache.put("c", 3)
+    assert ("a" in cache, "b" in cache) == (False, True)
+
+
 def test_without_sizes_each_value_counts_as_one():
     cache: LruCache[int, str] = LruCache(2)
     for number in range(5):

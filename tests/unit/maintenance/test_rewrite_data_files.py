@@ -255,6 +255,37 @@ def test_groups_are_rewritten_in_the_order_that_is_asked_for(order: str, wanted:
     assert len(made.snapshot_ids) == 3
 
 
+def test_a_limit_of_bytes_takes_the_smallest_files_of_the_partition_that_gains_most() -> None:
+    table = new_table(["kind"])
+    for number in range(4):
+        table.append(rows([number], "few"))
+        table.append(rows(range(100 + 3000 * number, 100 + 3000 * (number + 1)), "large"))
+    table.append(rows(range(50, 90), "few"))
+    found = table.inspect.data_files().select(["partition", "file_size_in_bytes"]).to_pylist()
+    few = sorted(each["file_size_in_bytes"] for each in found if each["partition"]["kind"] == "few")
+    before = live(table)
+    assert compacted(table, max_rewritten_bytes=few[0] + 1).groups == ()
+    limit = sum(few[:3]) + few[3] // 2
+    (group,) = compacted(table, max_rewritten_bytes=limit, dry_run=True).groups
+    assert (group.partition, group.rewritten_data_files, group.rewritten_bytes) == ("kind=few", 3, sum(few[:3]))
+    done = compacted(table, max_rewritten_bytes=limit)
+    assert (done.rewritten_bytes, done.added_data_files) == (sum(few[:3]), 1)
+    whole = compacted(table, max_rewritten_bytes=1 << 30)
+    assert [each.partition for each in whole.groups] == ["kind=few", "kind=large"]
+    assert (len(paths(table)), live(table)) == (2, before)
+
+
+def test_a_limit_of_bytes_takes_a_much_deleted_file_alone() -> None:
+    table = new_table(properties={**MERGE_ON_READ, "format-version": "2"})
+    table.append(rows(range(2000)))
+    table.append(rows(range(2000, 3000)))
+    table.delete("id < 1500")
+    most = max(table.inspect.data_files()["file_size_in_bytes"].to_pylist())
+    (group,) = compacted(table, max_rewritten_bytes=most).groups
+    assert (group.rewritten_data_files, group.rewritten_bytes) == (1, most)
+    assert ids(table) == list(range(1500, 3000))
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_the_ratio_of_deleted_rows_counts_deletes_of_one_file_by_name_or_bounds(named: bool) -> None:
     table = new_table(properties={"format-version": "2"})

@@ -12,7 +12,7 @@ from icefield.base.limits import MAX_LOCATION_LENGTH
 from icefield.errors import InvalidMetadata
 from icefield.manifest.columns import MAP_TYPES, check_locations, conform, conform_partition, flatten, select_fields
 from icefield.manifest.schemas import DATA_FILE, FILE_PATH, LOWER_BOUNDS, RECORD_COUNT, STATUS, VALUE_COUNTS
-from icefield.manifest.statistics import as_map, map_column, map_dicts
+from icefield.manifest.statistics import as_map, check_map, map_column, map_dicts
 
 ID = b"PARQUET:field_id"
 
@@ -149,15 +149,18 @@ def pairs(key: pa.DataType, value: pa.DataType) -> pa.DataType:
     ],
 )
 def test_statistics_of_other_integer_and_binary_types_are_cast(rows: Any, source: Any, target: Any) -> None:
-    column = as_map(pa.array(rows, source), target, "value_counts", "a.avro")
+    check_map(source, target, "value_counts", "a.avro")
+    column = as_map(pa.array(rows, source), target)
     assert column.type == target
     assert column.to_pylist() == rows
 
 
 def test_statistics_in_lists_of_pairs_are_maps() -> None:
     column = pa.array([[{"k": 1, "v": 5}, {"k": 2, "v": 6}], [{"k": 2, "v": 7}]], pairs(pa.int32(), pa.int64()))
-    assert as_map(column, COUNTS, "value_counts", "a.avro").to_pylist() == [[(1, 5), (2, 6)], [(2, 7)]]
-    found = map_column(column, 2)
+    check_map(column.type, COUNTS, "value_counts", "a.avro")
+    maps = as_map(column, COUNTS)
+    assert maps.to_pylist() == [[(1, 5), (2, 6)], [(2, 7)]]
+    found = map_column(maps, 2)
     assert found is not None
     assert found.to_pylist() == [6, 7]
 
@@ -166,6 +169,7 @@ def test_statistics_in_lists_of_pairs_are_maps() -> None:
     ("kind", "target"),
     [
         (pa.int64(), COUNTS),
+        (pa.binary(), BOUNDS),
         (pa.list_(pa.int64()), COUNTS),
         (pa.list_(pa.struct([("k", pa.int32())])), COUNTS),
         (pairs(pa.string(), pa.int64()), COUNTS),
@@ -177,7 +181,7 @@ def test_statistics_in_lists_of_pairs_are_maps() -> None:
 )
 def test_statistics_of_any_other_type_are_refused(kind: Any, target: Any) -> None:
     with pytest.raises(InvalidMetadata, match=r"a\.avro: value_counts has type"):
-        as_map(pa.array([], kind), target, "value_counts", "a.avro")
+        check_map(kind, target, "value_counts", "a.avro")
 
 
 def test_each_map_is_a_dict_or_none() -> None:

@@ -20,7 +20,7 @@ from icefield.manifest import (
     stored_partition_type,
 )
 from icefield.manifest import schemas as f
-from icefield.manifest.statistics import map_column
+from icefield.manifest.statistics import as_map, map_column
 from planned_tables import PlannedTable, spec
 from vectors import VECTORS
 
@@ -346,7 +346,7 @@ def test_values_of_one_key_are_taken_out_of_maps_in_any_form() -> None:
     assert map_column(even, 1).to_pylist() == [1, 2, 3]
     assert map_column(even.slice(1, 1), 1).to_pylist() == [2]
     lists = ragged.cast(pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())])))
-    assert map_column(lists, 2).to_pylist() == [20, None, None, 21, 23]
+    assert map_column(as_map(lists, kind), 2).to_pylist() == [20, None, None, 21, 23]
 
 
 @pytest.mark.spec("VER-03", "MAN-16", "VER-13")

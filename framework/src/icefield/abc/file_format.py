@@ -42,6 +42,12 @@ class FormatAbility(Enum):
     Files of other formats are encrypted as a whole: they are read and written through streams of plain bytes.
     """
 
+    ENCODED_MAPS = "encoded-maps"
+    """``ReadRequest.columns`` may have ``pa.binary()`` for a map of integers to integers or bytes: its encoding.
+
+    A writer of the format takes these bytes in place of such a map.
+    """
+
     SKIPS = "skips"
     """``ReadRequest.skipped_rows`` skips parts of a file in which all rows are deleted."""
 

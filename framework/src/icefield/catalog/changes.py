@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from icefield.abc import CatalogBackend, CommitStrategy, Proposal, ServedCatalog, TableName
@@ -60,6 +60,13 @@ class TableUpdates:
             self.judge(self.table, base, made)
         return made
 
+    def proposal(self, base: TableMetadata | None) -> Proposal | None:
+        """The proposal on a base, None for a new table; no proposal if there is nothing to change."""
+        made = self.applied(base)
+        if made is base:
+            return None
+        return Proposal(made, self.updates, self.requirements, base, self.judge is not None)
+
 
 def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
     """Remove the last column id of an update if it is below the table's.
@@ -94,19 +101,12 @@ class ChangesOfCatalog:
         """
         change = TableUpdates(table_name(identifier), self._checked(updates), tuple(requirements), judge)
         if change.creates:
-            return self._created(change)
+            created = self._created(change)
+            return Table(created.handle, commit_table(created.handle, None, lambda _: created.proposal))
         handle, base = self._loaded(change.table)
         if change.moves:
             self._check_move(handle, base, change.applied(base.metadata))
-
-        def build(metadata: TableMetadata | None) -> Proposal | None:
-            assert metadata is not None
-            changed = change.applied(metadata)
-            if changed is metadata:
-                return None
-            return Proposal(changed, change.updates, change.requirements, metadata, change.judge is not None)
-
-        return Table(handle, commit_table(handle, base, build))
+        return Table(handle, commit_table(handle, base, change.proposal))
 
     def commit_tables(
         self,
@@ -141,21 +141,15 @@ class ChangesOfCatalog:
 
     def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> Staged:
         if change.creates:
-            created, strategy = change.applied(None), self._backend.strategy(change.table)
-            self._check_absent(change.table, strategy)
-            check_location(self._io, strategy, created.location)
-            proposal = Proposal(created, change.updates, change.requirements)
-            return Staged(TableHandle(change.table, self._io, strategy), None, proposal)
+            return self._created(change)
         handle, base = self._loaded(change.table, known.get(change.table))
-        metadata = change.applied(base.metadata)
-        if change.moves and change.table not in known:
-            self._check_move(handle, base, metadata)
+        proposal = change.proposal(base.metadata)
+        if proposal is not None:
+            if change.moves and change.table not in known:
+                self._check_move(handle, base, proposal.metadata)
+            proposal = replace(proposal, metadata=handle.logged(proposal.metadata, base))
         known[change.table] = base
-        if metadata is base.metadata:
-            return Staged(handle, base, None)
-        logged = handle.logged(metadata, base)
-        foreign = change.judge is not None
-        return Staged(handle, base, Proposal(logged, change.updates, change.requirements, base.metadata, foreign))
+        return Staged(handle, base, proposal)
 
     @told("load-table")
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
@@ -175,7 +169,8 @@ class ChangesOfCatalog:
         if not isinstance(self._backend, ServedCatalog):
             check_move(handle.io, handle.writable(), base.metadata, changed, base.pointer.location)
 
-    def _created(self, change: TableUpdates) -> Table:
+    def _created(self, change: TableUpdates) -> Staged:
+        """The creation of a table. Raises ``TableExists``, and the errors for a location that is taken."""
         metadata = change.applied(None)
         self._backend.table_location(change.table)  # raises if the namespace does not exist
         strategy = self._backend.strategy(change.table, metadata.location)
@@ -183,5 +178,4 @@ class ChangesOfCatalog:
         if not isinstance(self._backend, ServedCatalog):
             check_location(self._io, strategy, metadata.location)
         handle = TableHandle(change.table, self._io.relative_to(metadata.location), strategy)
-        state = commit_table(handle, None, lambda _: Proposal(metadata, change.updates, change.requirements))
-        return Table(handle, state)
+        return Staged(handle, None, Proposal(metadata, change.updates, change.requirements))

@@ -26,6 +26,7 @@ from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata.property_checks import warn_at_caller
 from icefield.plugins import Plugins, Provider
 from icefield.plugins.records import DISABLE, PREFER
+from icefield.transaction.metadata_changes.update_properties import property_string
 
 _PREFIX = "ICEFIELD_CATALOG__"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -64,7 +65,9 @@ def catalog_properties(
     environment = os.environ if environment is None else environment
     path, properties = _from_file(name, environment)
     own = _from_environment(name, environment)
-    own.update({key: _string(key, value) for key, value in given.items() if value is not None})
+    for key, value in given.items():
+        if value is not None:
+            own[key] = property_string(key, os.fspath(value) if isinstance(value, os.PathLike) else value)
     folder = Path.cwd() if "warehouse" in own else path.absolute().parent
     properties.update(own)
     if not properties.keys() & {"type", "uri", "warehouse"}:
@@ -190,9 +193,10 @@ def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Properties of a TOML table; an unquoted dotted key makes nested tables, which are joined again."""
     found: list[tuple[str, str]] = []
     for key, value in table.items():
-        found += (
-            _flat(f"{prefix}{key}.", value) if isinstance(value, dict) else [(f"{prefix}{key}", _string(key, value))]
-        )
+        if isinstance(value, dict):
+            found += _flat(f"{prefix}{key}.", value)
+        else:
+            found.append((f"{prefix}{key}", property_string(f"{prefix}{key}", value)))
     return found
 
 
@@ -210,13 +214,3 @@ def _read_file(environment: Mapping[str, str]) -> tuple[Path, dict[str, Any]]:
         return path, tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error
-
-
-def _string(key: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value)
-    if isinstance(value, os.PathLike):
-        return str(os.fspath(value))
-    raise InvalidArgument(f"property '{key}' must be a string, a number or a boolean, not {type(value).__name__}")

@@ -94,7 +94,7 @@ class ChangeOfTables(Change[dict[TableName, Committed]]):
         return max(map(RetryPolicy.from_properties, self._properties), key=lambda each: each.num_retries)
 
     @property
-    def checks(self) -> RetryPolicy:
+    def checks(self) -> RetryPolicy:  # type: ignore[override]
         """The policy of the table that allows the most status checks; one check without a snapshot."""
         if not any(snapshots_of(part.proposal) for part in self.parts):
             return NO_LOOK

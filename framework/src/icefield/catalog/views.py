@@ -164,12 +164,8 @@ class _ViewChange(Change[CurrentView]):
         self._base = self.replaced = self._loaded()
         properties = {COMMIT_RETRY_NUM_RETRIES.name: _RETRIES, **self._base.metadata.properties}
         self.policy = RetryPolicy.from_properties(properties)
-        self._checks = RetryPolicy.of_status_checks(properties)
+        self.checks = RetryPolicy.of_status_checks(properties)
         self._proposal: ViewProposal | None = None
-
-    @property
-    def checks(self) -> RetryPolicy:
-        return self._checks
 
     def prepare(self) -> CurrentView | None:
         base = self.replaced = self._base

@@ -163,7 +163,7 @@ class _TableAttempts(Change[TableState]):
         self.is_published = False
 
     @property
-    def checks(self) -> RetryPolicy:
+    def checks(self) -> RetryPolicy:  # type: ignore[override]
         return self._checks if snapshots_of(self.proposal) else NO_LOOK
 
     def prepare(self) -> TableState | Conflict | None:

@@ -30,19 +30,17 @@ class Change(ABC, Generic[T]):
     name: str
     """The display name of the changed tables or view."""
 
-    policy: RetryPolicy
-    """The policy for conflicts."""
-
     repeats = True
     """Whether retryable failures are retried: not for a creation."""
 
     uncounted = 0
     """The number of lost attempts that do not count as retries."""
 
-    @property
-    @abstractmethod
-    def checks(self) -> RetryPolicy:
-        """The policy for status checks after a lost reply."""
+    policy: RetryPolicy
+    """The policy for conflicts."""
+
+    checks: RetryPolicy
+    """The policy for status checks after a lost reply."""
 
     @abstractmethod
     def prepare(self) -> T | Conflict | None:

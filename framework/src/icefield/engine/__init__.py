@@ -24,6 +24,7 @@ from icefield.scan.columns.conversions import conversion as conversion
 from icefield.scan.deletes.assigned import AssignedDeletes as AssignedDeletes
 from icefield.scan.deletes.equality import EqualityDeletes as EqualityDeletes
 from icefield.scan.deletes.index import DeleteIndex as DeleteIndex
+from icefield.scan.deletes.index import delete_index as delete_index
 from icefield.scan.deletes.key_columns import with_dropped as with_dropped
 from icefield.scan.deletes.positions import named_positions as named_positions
 from icefield.scan.deletes.positions import position_delete_batches as position_delete_batches
@@ -35,7 +36,6 @@ from icefield.scan.partitions.stats_file import open_statistics as open_statisti
 from icefield.scan.partitions.stats_file import read_stats as read_stats
 from icefield.scan.partitions.stats_file import stats_schema as stats_schema
 from icefield.scan.partitions.stats_file import united_partition as united_partition
-from icefield.scan.partitions.sums import COUNTS_OF_FILES as COUNTS_OF_FILES
 from icefield.scan.partitions.sums import SUMMED_COLUMNS as SUMMED_COLUMNS
 from icefield.scan.partitions.sums import SUMS as SUMS
 from icefield.scan.partitions.sums import PartitionSums as PartitionSums
@@ -61,13 +61,13 @@ from icefield.schema.evolution import SchemaUpdate as SchemaUpdate
 from icefield.schema.name_mapping import carries_ids as carries_ids
 from icefield.schema.row_lineage import LINEAGE_IDS as LINEAGE_IDS
 from icefield.schema.row_lineage import with_lineage as with_lineage
-from icefield.storage.neighbours import refuse_shared_files as refuse_shared_files
+from icefield.storage.neighbours import folder_of as folder_of
+from icefield.storage.neighbours import owned_only as owned_only
 from icefield.toolkit.table_folders import FOLDER_NOTE as FOLDER_NOTE
 from icefield.toolkit.table_folders import folders_around as folders_around
 from icefield.toolkit.table_folders import is_of_another as is_of_another
 from icefield.toolkit.table_folders import metadata_of_another as metadata_of_another
 from icefield.toolkit.table_folders import table_uuid_in as table_uuid_in
-from icefield.transaction.conflicts import delete_index as delete_index
 from icefield.transaction.files.append import refuse_twice as refuse_twice
 from icefield.transaction.head.branch_head import Head as Head
 from icefield.transaction.head.branch_head import head_of as head_of

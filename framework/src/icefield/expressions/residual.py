@@ -91,7 +91,9 @@ class Residuals:
 
             def settle(leaf: BoundPredicate) -> BooleanExpression:
                 state = known.get(leaf, _OPEN)
-                return leaf if state == _OPEN else AlwaysTrue() if state == _TRUE else AlwaysFalse()
+                if state == _OPEN:
+                    return leaf
+                return AlwaysTrue() if state == _TRUE else AlwaysFalse()
 
             if len(self._by_states) >= _MOST_CACHED:
                 self._by_states.clear()

@@ -15,6 +15,7 @@ import pyarrow as pa
 from icefield.base.limits import MAX_LOCATION_LENGTH
 from icefield.errors import InvalidMetadata
 from icefield.manifest import schemas as f
+from icefield.manifest.statistics import check_map
 from icefield.types.arrow.pieces import joined
 from icefield.types.arrow.types import field_id
 
@@ -38,10 +39,10 @@ _REQUIRED: Final = frozenset(
 )
 
 
-def select_fields(schema: pa.Schema, wanted: Iterable[int], location: str) -> pa.Schema:
-    """The part of a manifest's own schema that holds the wanted columns.
+def select_fields(schema: pa.Schema, wanted: Iterable[int], location: str, *, encoded: bool = False) -> pa.Schema:
+    """The part of a manifest's own schema that holds the wanted columns. ``encoded`` asks for the bytes of maps.
 
-    Raises ``InvalidMetadata`` when a column is missing that every version requires.
+    Raises ``InvalidMetadata`` when a column is missing that every version requires, or when statistics are no maps.
     """
     ids = frozenset(wanted)
     chosen: list[pa.Field] = []
@@ -53,7 +54,9 @@ def select_fields(schema: pa.Schema, wanted: Iterable[int], location: str) -> pa
                 raise InvalidMetadata(f"{location}: data_file is {field.type}, not a struct", location=location)
             children = {child: identify(child, DATA_FILE_IDS) for child in field.type}
             found.update(children.values())
-            if kept := [child for child, child_id in children.items() if child_id in ids]:
+            if kept := [
+                _requested(child, number, encoded, location) for child, number in children.items() if number in ids
+            ]:
                 chosen.append(field.with_type(pa.struct(kept)))
         elif number in ids:
             chosen.append(field)
@@ -61,6 +64,13 @@ def select_fields(schema: pa.Schema, wanted: Iterable[int], location: str) -> pa
     for number in sorted((ids & _REQUIRED) - found - {f.DATA_FILE, f.PARTITION}):
         raise InvalidMetadata(f"{location} has no field {NAMES[number]} ({number})", location=location)
     return pa.schema(chosen)
+
+
+def _requested(field: pa.Field, number: int, encoded: bool, location: str) -> pa.Field:
+    if number not in MAP_TYPES:
+        return field
+    check_map(field.type, MAP_TYPES[number], NAMES[number], location)
+    return field.with_type(pa.binary()) if encoded else field
 
 
 _FEW_ROWS: Final = 64

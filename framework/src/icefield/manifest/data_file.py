@@ -9,6 +9,8 @@ from enum import IntEnum
 from itertools import repeat, starmap
 from typing import Any, Final
 
+import numpy as np
+
 _NONE: Final[Mapping[int, Any]] = {}
 
 
@@ -83,3 +85,14 @@ def files_of_columns(count: int, columns: Mapping[str, Iterable[Any]]) -> list[D
         values = columns.get(name)
         deque(starmap(put, zip(files, repeat(default, count) if values is None else values, strict=True)), maxlen=0)
     return files
+
+
+COUNTS: Final = tuple(f"{kind.name.lower()}_{what}_count" for what in ("files", "rows") for kind in EntryStatus)
+"""The fields of ``ManifestFile`` for the number of files of each status, and for the number of their rows."""
+
+
+def counts_by_status(status: np.ndarray[Any, Any], rows: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """The ``COUNTS`` of entries, from the status and the number of rows of each; a negative number is not known."""
+    masks = [status == kind for kind in EntryStatus]
+    numbers = (*map(np.count_nonzero, masks), *(np.maximum(rows[mask], 0).sum() for mask in masks))
+    return dict(zip(COUNTS, map(int, numbers), strict=True))

@@ -44,12 +44,14 @@ class ManifestRequest:
     statistics of single fields instead, by map. ``where_unbounded``: further statistics, read only for fields that lack
     bounds in some entry. ``statistics`` must ask for the bounds of these fields. ``partly``: entries from a cache may
     have only the columns of ``TESTED_COLUMNS``; the caller reads the others for the manifests with matching entries.
+    ``encoded``: whole maps may be the bytes that a ``ManifestWriter`` takes for them, since nothing else reads them.
     """
 
     columns: frozenset[int] = PLAN_COLUMNS
     statistics: StatisticsRequest = field(default_factory=dict)
     where_unbounded: StatisticsRequest = field(default_factory=dict)
     partly: bool = False
+    encoded: bool = False
 
     @lazy
     def tested(self) -> ManifestRequest:
@@ -61,11 +63,6 @@ class ManifestRequest:
         """The keys of the single statistics."""
         both = (*self.statistics.items(), *self.where_unbounded.items())
         return frozenset((kind, number) for kind, ids in both for number in ids)
-
-    @property
-    def whole(self) -> ManifestRequest:
-        """This request, for all columns of each manifest."""
-        return replace(self, partly=False) if self.partly else self
 
 
 @dataclass(slots=True)
@@ -187,7 +184,7 @@ def _name(key: Hashable, stored: ManifestRequest) -> tuple[Any, ...]:
     return key, sorted(stored.columns), sorted(stored.keys)
 
 
-def lacks_bounds(statistic: Callable[[tuple[int, int]], pa.Array | None], number: int) -> bool:
+def _lacks_bounds(statistic: Callable[[tuple[int, int]], pa.Array | None], number: int) -> bool:
     """Whether a field has no lower or upper bound in some entry."""
     bounds = [statistic((kind, number)) for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS)]
     return any(one is None or one.null_count > 0 for one in bounds)
@@ -215,9 +212,10 @@ def missing_part(known: DecodedManifest, request: ManifestRequest) -> ManifestRe
     if more and not statistics:
         # The bounds are known, so the fields that need more statistics are known, too.
         fields = {number for ids in more.values() for number in ids}
-        lacking = {number for number in fields if lacks_bounds(lambda key: known.entries.statistic(*key), number)}
+        lacking = {number for number in fields if _lacks_bounds(lambda key: known.entries.statistic(*key), number)}
         statistics, more = among(more, lacking), {}
-    return ManifestRequest(columns, statistics, more) if columns or statistics else None
+    rest = replace(request, columns=columns, statistics=statistics, where_unbounded=more)
+    return rest if columns or statistics else None
 
 
 def _unread(known: DecodedManifest, request: StatisticsRequest) -> StatisticsRequest:

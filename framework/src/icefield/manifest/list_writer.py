@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from icefield.abc import OutputStream
 from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFailed
-from icefield.manifest.data_file import EntryStatus
+from icefield.manifest.data_file import COUNTS, counts_by_status
 from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import (
     CONTENT,
@@ -26,7 +26,6 @@ from icefield.schema import schema_to_arrow
 from icefield.storage import FileIO
 from icefield.types import StructType
 
-_COUNTS: Final = tuple(f"{kind.name.lower()}_{what}_count" for kind in EntryStatus for what in ("files", "rows"))
 _AVRO: Final = {"avro.record-name": "manifest_file"}
 _IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in MANIFEST_FILE_FIELDS}
 
@@ -154,16 +153,10 @@ def _batch(manifests: list[ManifestFile], format_version: int) -> pa.RecordBatch
 
 def counted(io: FileIO, manifest: ManifestFile) -> ManifestFile:
     """The manifest with every count; a count that an old list left out is taken from the entries of the manifest."""
-    if all(getattr(manifest, name) is not None for name in _COUNTS):
+    if all(getattr(manifest, name) is not None for name in COUNTS):
         return manifest
     entries = read_manifest(io, manifest, StructType(), columns=(STATUS, RECORD_COUNT))
-    status, rows = entries.status(), np.maximum(np.asarray(entries.column(RECORD_COUNT)), 0)
-    counts: dict[str, Any] = {}
-    for kind in EntryStatus:
-        mask = status == kind
-        counts[f"{kind.name.lower()}_files_count"] = int(np.count_nonzero(mask))
-        counts[f"{kind.name.lower()}_rows_count"] = int(rows[mask].sum())
-    return replace(manifest, **counts)
+    return replace(manifest, **counts_by_status(entries.status(), np.asarray(entries.column(RECORD_COUNT))))
 
 
 class _MemoryStream(OutputStream):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.abc import ManifestFormatReader, ManifestReadRequest
+from icefield.abc import FormatAbility, ManifestFormatReader, ManifestReadRequest
 from icefield.base.limits import MAX_MANIFEST_BYTES
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.manifest import schemas as f
@@ -34,7 +34,6 @@ from icefield.manifest.decoded import (
     ManifestRequest,
     among,
     joined_requests,
-    lacks_bounds,
     merged,
     missing_part,
 )
@@ -85,7 +84,7 @@ class ManifestReader:
         self._scope = cache_scope(io)
         self._known = KnownManifests(disk_cache(io.properties))
         self._unbounded: set[int] = set()
-        self._last: tuple[pa.Schema, Any, ManifestReadRequest] | None = None
+        self._last: tuple[pa.Schema, ManifestRequest, ManifestReadRequest] | None = None
 
     def cached(
         self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
@@ -127,7 +126,7 @@ class ManifestReader:
     ) -> ManifestEntries:
         """Read as ``read_manifest`` does; ``fetched`` is the file, if it was fetched before."""
         key = self._key(manifest, partition_type)
-        request = request.whole
+        request = self._served(request)
         known = self._known.get(key, manifest, request) if self._scope is not None else None
         if known is None:
             decoded = self._decode(manifest, partition_type, request, fetched)
@@ -148,7 +147,7 @@ class ManifestReader:
     ) -> list[ManifestEntries]:
         """Read several manifests as ``read`` does, but decode them together: faster if each has few entries."""
         keys = [self._key(*one) for one in manifests]
-        request = request.whole
+        request = self._served(request)
         if self._scope is not None and any(map(KnownManifests.in_memory, keys)):
             return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
         with ExitStack() as opened:
@@ -158,10 +157,10 @@ class ManifestReader:
                 whole = self.fetch(manifest) if given is None else given
                 readers.append(opened.enter_context(self._opened(manifest, whole)))
                 files.append(whole.data)
-            at_once = self._at_once(request)
-            scanned = self._scanned(readers, [kind for _, kind in manifests], request, at_once, manifests[0][0])
+            first = self._first(request)
+            scanned = self._scanned(readers, [kind for _, kind in manifests], first, manifests[0][0].manifest_path)
             made = [
-                self._decoded(manifest, kind, request, reader, len(data), at_once, one)
+                self._decoded(manifest, kind, request, reader, len(data), first, one)
                 for (manifest, kind), reader, data, one in zip(manifests, readers, files, scanned, strict=True)
             ]
         if self._scope is not None and self._remembers:
@@ -170,62 +169,63 @@ class ManifestReader:
                 self._keep(manifest, request, data)
         return [decoded.entries for decoded in made]
 
+    def _served(self, request: ManifestRequest) -> ManifestRequest:
+        """The request for all columns of each manifest; maps are encoded if the format can and no keys are wanted."""
+        can_encode = FormatAbility.ENCODED_MAPS in self.io.manifest_format().abilities and not request.keys
+        return replace(request, partly=False, encoded=request.encoded and can_encode)
+
     def _scanned(
         self,
         readers: Sequence[ManifestFormatReader],
         kinds: Sequence[StructType],
         request: ManifestRequest,
-        at_once: StatisticsRequest,
-        first: ManifestFile,
+        location: str,
     ) -> Sequence[_Scanned | None]:
-        """The scanned part of each manifest; None for all if the files differ and must be read apart."""
-        schema, kind, location = readers[0].schema, kinds[0], first.manifest_path
+        """The scanned part of each manifest, the first at ``location``; None for all if they must be read apart."""
+        schema, kind = readers[0].schema, kinds[0]
         apart = [None] * len(readers)
         alike = all(reader.schema is schema or reader.schema.equals(schema, True) for reader in readers)
         if not alike or any(other is not kind and other != kind for other in kinds):
             return apart
-        wanted = self._request_for(schema, _columns(request), at_once, location)
+        wanted = self._request_for(schema, request, location)
         with damaged_file("manifest", location):
             batches = self.io.manifest_format().read_together(readers, wanted)
             together = [batch for each in batches for batch in each]
             if not together:
                 return apart
             # One conversion of long columns takes less time than many conversions of short ones.
-            return _cut(_of_batches(together, kind, at_once, location), [sum(map(len, each)) for each in batches])
+            made = _of_batches(together, kind, request.statistics, location)
+            return _cut(made, [sum(map(len, each)) for each in batches])
 
-    def _request_for(
-        self, schema: pa.Schema, columns: frozenset[int], statistics: StatisticsRequest, location: str
-    ) -> ManifestReadRequest:
+    def _request_for(self, schema: pa.Schema, request: ManifestRequest, location: str) -> ManifestReadRequest:
         """The request to a format reader; the last one if it is the same, since most manifests share one schema."""
-        last, asked = self._last, (columns, statistics)
-        if last is not None and last[1] == asked and last[0].equals(schema, True):
+        last = self._last
+        if last is not None and last[1] == request and last[0].equals(schema, True):
             return last[2]
-        fields = select_fields(schema, columns | frozenset(statistics), location)
+        columns, statistics = request.columns, request.statistics
+        fields = select_fields(schema, columns | frozenset(statistics), location, encoded=request.encoded)
         map_keys = {kind: ids for kind, ids in statistics.items() if kind not in columns}
         made = ManifestReadRequest(columns=fields, map_keys=map_keys)
-        self._last = schema, asked, made
+        self._last = schema, request, made
         return made
 
     def _scan(
-        self,
-        reader: ManifestFormatReader,
-        partition_type: StructType,
-        wanted: frozenset[int],
-        statistics: StatisticsRequest,
-        location: str,
-        size: int,
+        self, reader: ManifestFormatReader, kind: StructType, request: ManifestRequest, location: str, size: int
     ) -> _Scanned:
         """Go through the file of ``size`` bytes once."""
-        request = self._request_for(reader.schema, wanted, statistics, location)
-        batches = gathered(reader.read(request), size)
+        wanted = self._request_for(reader.schema, request, location)
+        batches = gathered(reader.read(wanted), size)
         if not batches:
-            nothing = [pa.nulls(0, field.type) for field in request.columns]
-            batches = [pa.RecordBatch.from_arrays(nothing, schema=request.columns)]
-        return _of_batches(batches, partition_type, statistics, location)
+            nothing = [pa.nulls(0, field.type) for field in wanted.columns]
+            batches = [pa.RecordBatch.from_arrays(nothing, schema=wanted.columns)]
+        return _of_batches(batches, kind, request.statistics, location)
 
-    def _at_once(self, request: ManifestRequest) -> StatisticsRequest:
-        """The statistics of the first scan: the requested ones, and any that other manifests turned out to need."""
-        return joined_requests(request.statistics, among(request.where_unbounded, self._unbounded))
+    def _first(self, request: ManifestRequest) -> ManifestRequest:
+        """The request of the first scan, with the statistics that other manifests turned out to need."""
+        at_once = joined_requests(request.statistics, among(request.where_unbounded, self._unbounded))
+        # A row id is inherited by the counts of the rows before.
+        more = {f.STATUS, f.RECORD_COUNT} if f.FIRST_ROW_ID in request.columns else {f.STATUS}
+        return replace(request, columns=request.columns | more, statistics=at_once, where_unbounded={})
 
     def _file_key(self, manifest: ManifestFile) -> tuple[Any, ...]:
         return file_key(self.io, self._scope, manifest.manifest_path, manifest.manifest_length)
@@ -244,7 +244,7 @@ class ManifestReader:
         whole = self.fetch(manifest) if fetched is None else fetched
         with self._opened(manifest, whole) as reader:
             size = len(whole.data)
-            decoded = self._decoded(manifest, partition_type, request, reader, size, self._at_once(request))
+            decoded = self._decoded(manifest, partition_type, request, reader, size, self._first(request))
         self._keep(manifest, request, whole.data)
         return decoded
 
@@ -270,43 +270,28 @@ class ManifestReader:
         request: ManifestRequest,
         reader: ManifestFormatReader,
         size: int,
-        at_once: StatisticsRequest,
+        first: ManifestRequest,
         scanned: _Scanned | None = None,
     ) -> DecodedManifest:
-        """``at_once`` are the statistics of the first scan; ``scanned`` is its result, if it is done already."""
-        location = manifest.manifest_path
-        wanted = _columns(request)
+        """``first`` is the request of the first scan; ``scanned`` is its result, if it is done already."""
+        location, wanted = manifest.manifest_path, first.columns
         with damaged_file("manifest", location):
             version = _format_version(reader.metadata, location)
-            found = scanned or self._scan(reader, partition_type, wanted, at_once, location, size)
+            found = scanned or self._scan(reader, partition_type, first, location, size)
             num_rows, columns, single = found.num_rows, found.columns, found.single
-            unread = {
-                number
-                for kind, ids in request.where_unbounded.items()
-                for number in ids
-                if (kind, number) not in single
-            }
-            lacking = {number for number in unread if lacks_bounds(single.get, number)}
-            if lacking:
-                # Other manifests of the table will lack them, too.
-                self._unbounded |= lacking
-                more = among(request.where_unbounded, lacking)
-                single |= self._scan(reader, partition_type, frozenset(), more, location, size).single
+            known = DecodedManifest(ManifestEntries(manifest, num_rows, columns, single, wanted), frozenset(single))
+            if (missing := missing_part(known, request)) is not None:
+                # Other manifests of the table will lack these bounds, too.
+                self._unbounded.update(*missing.statistics.values())
+                single |= self._scan(reader, partition_type, missing, location, size).single
             _check_whole(manifest, size, num_rows)
             _validate(columns, wanted, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
         kept = {number: column for number, column in columns.items() if number in wanted}
+        if request.encoded:  # the columns of other manifests, with which these are written, are encoded
+            kept = {number: pa.nulls(num_rows, pa.binary()) for number in wanted & MAP_TYPES.keys()} | kept
         entries = ManifestEntries(manifest, num_rows, kept, {**single}, wanted)
         return DecodedManifest(entries, frozenset(single))
-
-
-def _columns(request: ManifestRequest) -> frozenset[int]:
-    """The columns to read: the requested ones, the status, and the record count if row ids are inherited."""
-    wanted = request.columns | {f.STATUS}
-    return wanted | {f.RECORD_COUNT} if f.FIRST_ROW_ID in wanted else wanted
-
-
-_Single = dict[StatisticKey, pa.Array | None]
 
 
 @dataclass(slots=True)
@@ -315,14 +300,14 @@ class _Scanned:
 
     num_rows: int
     columns: dict[int, pa.Array]
-    single: _Single
+    single: dict[StatisticKey, pa.Array | None]
 
 
 def _of_batches(
     batches: Sequence[pa.RecordBatch], partition_type: StructType, statistics: StatisticsRequest, location: str
 ) -> _Scanned:
     columns = _conformed(flatten(batches, location), partition_type, location)
-    single: _Single = {
+    single: dict[StatisticKey, pa.Array | None] = {
         (kind, number): map_column(columns[kind], number) if kind in columns else None
         for kind, ids in statistics.items()
         for number in ids
@@ -359,7 +344,7 @@ def _conformed(found: dict[int, pa.Array], partition_type: StructType, location:
         if number == f.PARTITION:
             columns[number] = conform_partition(column, to_arrow_type(partition_type), location)
         elif number in MAP_TYPES:
-            columns[number] = as_map(column, MAP_TYPES[number], NAMES[number], location)
+            columns[number] = as_map(column, MAP_TYPES[number])
         elif number in COLUMN_TYPES:
             columns[number] = conform(column, COLUMN_TYPES[number], NAMES[number], location)
             check_locations(columns[number], NAMES[number], location)

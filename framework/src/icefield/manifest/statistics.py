@@ -79,25 +79,23 @@ def _every(values: pa.Array, first: int, last: int, step: int) -> pa.Array:
 
 
 def map_parts(maps: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], pa.Array]:
-    """Offsets, keys and values of an array of maps, or of lists of key-value structs; offsets count from its start."""
-    offsets = maps.offsets.to_numpy()
-    if pa.types.is_map(maps.type):
-        return offsets, maps.keys.to_numpy(zero_copy_only=False), maps.items
-    entries = maps.values
-    return offsets, entries.field(0).to_numpy(zero_copy_only=False), entries.field(1)
+    """Offsets, keys and values of an array of maps; offsets count from its start."""
+    return maps.offsets.to_numpy(), maps.keys.to_numpy(zero_copy_only=False), maps.items
 
 
-def as_map(column: pa.Array, target: pa.MapType, what: str, location: str) -> pa.Array:
-    """A statistics column in its canonical type. Raises ``InvalidMetadata`` when it is no map of that kind."""
-    kind = column.type
+def check_map(kind: pa.DataType, target: pa.MapType, what: str, location: str) -> None:
+    """Raise ``InvalidMetadata`` if a type is no map, or list of key-value structs, that ``as_map`` can convert."""
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type) and kind.value_type.num_fields == 2:
-        entries = column.values
-        arrays = [entries.field(0), entries.field(1)]
-        kind = pa.map_(arrays[0].type, arrays[1].type)
-        column = pa.MapArray.from_arrays(column.offsets, *arrays)
+        kind = pa.map_(kind.value_type.field(0).type, kind.value_type.field(1).type)
     if not pa.types.is_map(kind) or not _fits(kind.key_type, kind.item_type, target):
         raise InvalidMetadata(f"{location}: {what} has type {kind}, not {target}", location=location)
-    return column if column.type == target else column.cast(target)
+
+
+def as_map(column: pa.Array, target: pa.MapType) -> pa.Array:
+    """A statistics column in its canonical type; an encoded column stays as it is."""
+    if pa.types.is_list(column.type):
+        column = pa.MapArray.from_arrays(column.offsets, column.values.field(0), column.values.field(1))
+    return column if column.type in (target, pa.binary()) else column.cast(target)
 
 
 def _fits(key: pa.DataType, item: pa.DataType, target: pa.MapType) -> bool:

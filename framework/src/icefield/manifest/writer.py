@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -17,8 +18,8 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.manifest import schemas as f
 from icefield.manifest.cache import KeptOutput
-from icefield.manifest.columns import ALL_COLUMNS, DATA_FILE_IDS, struct_array
-from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.columns import ALL_COLUMNS, DATA_FILE_IDS, identify, struct_array
+from icefield.manifest.data_file import COUNTS, DataFile, DataFileContent, EntryStatus, counts_by_status
 from icefield.manifest.encoding import data_file_columns
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
@@ -74,8 +75,7 @@ class ManifestWriter(AbstractContextManager["ManifestWriter"]):
         self._snapshot_id = snapshot_id
         self._content = content
         self._partition_type = spec.partition_type(schema, schemas)
-        self._files = [0, 0, 0]
-        self._rows = [0, 0, 0]
+        self._counts = Counter(dict.fromkeys(COUNTS, 0))
         self._lowest: int | None = None
         self._paths: list[pa.Array] = []
         self._is_encrypted = io.key_length is not None
@@ -143,7 +143,6 @@ class ManifestWriter(AbstractContextManager["ManifestWriter"]):
             file.writer.abort()
             raise
         length, key_metadata = file.new.stored(written.size)
-        added, existing, deleted = EntryStatus.ADDED, EntryStatus.EXISTING, EntryStatus.DELETED
         self._result = ManifestFile(
             manifest_path=self.location,
             manifest_length=length,
@@ -152,12 +151,7 @@ class ManifestWriter(AbstractContextManager["ManifestWriter"]):
             sequence_number=UNASSIGNED,
             min_sequence_number=UNASSIGNED if self._lowest is None else self._lowest,
             added_snapshot_id=self._snapshot_id,
-            added_files_count=self._files[added],
-            existing_files_count=self._files[existing],
-            deleted_files_count=self._files[deleted],
-            added_rows_count=self._rows[added],
-            existing_rows_count=self._rows[existing],
-            deleted_rows_count=self._rows[deleted],
+            **self._counts,
             partitions=file.summaries(),
             key_metadata=key_metadata,
         )
@@ -267,11 +261,7 @@ class ManifestWriter(AbstractContextManager["ManifestWriter"]):
 
     def _count(self, columns: dict[int, pa.Array]) -> None:
         status = np.asarray(columns[f.STATUS])
-        rows = np.maximum(np.asarray(columns[f.RECORD_COUNT]), 0)  # a negative count is not known
-        for kind in EntryStatus:
-            mask = status == kind
-            self._files[kind] += int(np.count_nonzero(mask))
-            self._rows[kind] += int(rows[mask].sum())
+        self._counts.update(counts_by_status(status, np.asarray(columns[f.RECORD_COUNT])))
         live = pa.array(status != EntryStatus.DELETED)
         numbers = columns.get(f.SEQUENCE_NUMBER)
         if numbers is not None:
@@ -301,7 +291,6 @@ class _Open:
     ) -> None:
         entries = f.entry_schema(format_version, partition_type)
         self._arrow = schema_to_arrow(entries)
-        self._rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(format_version) is not None]
         self._partition_type = partition_type
         self._metrics = MetricsCollector(pa.schema(list(to_arrow_type(partition_type))))
         sink = KeptOutput(io, location)
@@ -312,10 +301,8 @@ class _Open:
         """Write entries."""
         partition = _tuples(columns[f.PARTITION], to_arrow_type(self._partition_type))
         self._metrics.update(pa.RecordBatch.from_struct_array(partition))
-        columns = {**columns, f.PARTITION: partition}
-        layout = zip(self._arrow, self._rules, strict=True)
-        arrays = [_shaped(columns, field, rule.field_id, count) for field, rule in layout]
-        self.writer.write(pa.RecordBatch.from_arrays(arrays, schema=self._arrow))
+        shaped = _shaped({**columns, f.PARTITION: partition}, self._arrow, count)
+        self.writer.write(pa.RecordBatch.from_struct_array(shaped))
 
     def summaries(self) -> tuple[FieldSummary, ...]:
         """The summary of each partition field over the entries. Spec: "Manifest Lists", struct ``field_summary``."""
@@ -375,11 +362,19 @@ def _header(schema: Schema, spec: PartitionSpec, format_version: int, content: M
     return metadata
 
 
-def _shaped(columns: Mapping[int, pa.Array], field: pa.Field, number: int, count: int) -> pa.Array:
+def _shaped(columns: Mapping[int, pa.Array], fields: Iterable[pa.Field], count: int) -> pa.StructArray:
+    """The columns of some fields of a manifest, in their types; encoded maps stay as they are."""
+    arrays = [_column(columns, field, count) for field in fields]
+    typed = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=typed)
+
+
+def _column(columns: Mapping[int, pa.Array], field: pa.Field, count: int) -> pa.Array:
+    number = identify(field, DATA_FILE_IDS)
     if number == f.DATA_FILE:
-        children = [_shaped(columns, child, DATA_FILE_IDS[child.name], count) for child in field.type]
-        return pa.StructArray.from_arrays(children, fields=list(field.type))
+        return _shaped(columns, field.type, count)
     column = columns.get(number)
     if column is None:
         return pa.array(np.zeros(count, np.int32)) if number == f.CONTENT else pa.nulls(count, field.type)
-    return column if column.type == field.type else column.cast(field.type)
+    is_encoded = pa.types.is_map(field.type) and pa.types.is_binary(column.type)
+    return column if is_encoded or column.type == field.type else column.cast(field.type)

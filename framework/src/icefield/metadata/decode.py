@@ -7,6 +7,7 @@ error, which names the location and the key.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import fields
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -40,7 +41,7 @@ def decode_metadata(data: bytes, location: str) -> TableMetadata:
     Raises ``InvalidMetadata`` for a file that is damaged, too large or breaks a rule of the format, and
     ``UnsupportedFeature`` for a format version above 3 and for the metadata of a view.
     """
-    document = _TopLevelKeys(inflated(data, location), location)
+    document = TopLevelKeys(inflated(data, location), location)
     if document.has("view-uuid"):
         raise UnsupportedFeature(
             f"{location}: this is the metadata of a view, not of a table; views are not supported", location=location
@@ -57,7 +58,7 @@ def decode_metadata(data: bytes, location: str) -> TableMetadata:
     return check_metadata(_metadata(document, version), location)
 
 
-def _metadata(document: _TopLevelKeys, version: int) -> TableMetadata:
+def _metadata(document: TopLevelKeys, version: int) -> TableMetadata:
     specs = _partition_specs(document, version)
     orders = document.array("sort-orders", codecs.SORT_ORDERS, required=version > 1).checked()
     current = document.optional("current-snapshot-id", Long)
@@ -88,18 +89,18 @@ def _metadata(document: _TopLevelKeys, version: int) -> TableMetadata:
         metadata_log=document.array("metadata-log", codecs.METADATA_LOG),
         next_row_id=_next_row_id(document, snapshots) if version > 2 else 0,
         encryption_keys=document.array("encryption-keys", codecs.ENCRYPTION_KEYS).checked(),
-        extra=FrozenDict({key: bytes(raw) for key, raw in document.members.items() if key not in _KNOWN}),
+        extra=document.others(_KNOWN),
     )
 
 
-def _schemas(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
+def _schemas(document: TopLevelKeys, version: int) -> JsonArray[Any]:
     """All schemas. A v1 file may hold the current one only, under ``schema`` and without an id."""
     if version > 1 or document.has("schemas"):
         return document.array("schemas", codecs.SCHEMAS, required=True).checked()
     return JsonArray(codecs.SCHEMAS, b"[" + bytes(document.raw("schema")) + b"]", document.location).checked()
 
 
-def _partition_specs(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
+def _partition_specs(document: TopLevelKeys, version: int) -> JsonArray[Any]:
     """All specs. A v1 file may hold the current one only, as a list of fields under ``partition-spec``."""
     if version > 1 or document.has("partition-specs"):
         return document.array("partition-specs", codecs.PARTITION_SPECS, required=True).checked()
@@ -107,7 +108,7 @@ def _partition_specs(document: _TopLevelKeys, version: int) -> JsonArray[Any]:
     return JsonArray(codecs.PARTITION_SPECS, string, document.location).checked()
 
 
-def _chosen(document: _TopLevelKeys, version: int, key: str, among: str, array: JsonArray[Any]) -> int:
+def _chosen(document: TopLevelKeys, version: int, key: str, among: str, array: JsonArray[Any]) -> int:
     """The id of the current schema or spec; where a v1 file holds only that one, it needs no id."""
     ids = list(array.positions)
     if version == 1 and not document.has(among):
@@ -118,13 +119,13 @@ def _chosen(document: _TopLevelKeys, version: int, key: str, among: str, array: 
     return int(ids[0]) if len(ids) == 1 else 0
 
 
-def _last_partition_id(document: _TopLevelKeys, version: int) -> int:
+def _last_partition_id(document: TopLevelKeys, version: int) -> int:
     """The stated id, or the id before the first; a later step raises it to the highest id of all specs."""
     stated = document.since(2, version, "last-partition-id", Int)
     return PARTITION_FIELD_ID_START - 1 if stated is None else int(stated)
 
 
-def _next_row_id(document: _TopLevelKeys, snapshots: JsonArray[Any]) -> int | None:
+def _next_row_id(document: TopLevelKeys, snapshots: JsonArray[Any]) -> int | None:
     """The next row id; if another engine left it out, it is computed from the snapshots if all state their row ids."""
     stated = document.optional("next-row-id", Long)
     if stated is not None:
@@ -137,7 +138,7 @@ def _next_row_id(document: _TopLevelKeys, snapshots: JsonArray[Any]) -> int | No
     return following
 
 
-def _properties(document: _TopLevelKeys) -> FrozenDict[str, str]:
+def _properties(document: TopLevelKeys) -> FrozenDict[str, str]:
     properties = document.optional("properties", dict[NameText, ValueText | int | float | bool | None]) or {}
     # Some writers store a bare number or boolean instead of its string.
     return FrozenDict(
@@ -149,7 +150,7 @@ def _properties(document: _TopLevelKeys) -> FrozenDict[str, str]:
     )
 
 
-def _refs(document: _TopLevelKeys, current: int | None) -> FrozenDict[str, SnapshotRef]:
+def _refs(document: TopLevelKeys, current: int | None) -> FrozenDict[str, SnapshotRef]:
     """Branches and tags; a missing ``main`` is added at the current snapshot."""
     refs = document.optional("refs", dict[NameText, SnapshotRef]) or {}
     if MAIN_BRANCH not in refs and current is not None:
@@ -162,17 +163,21 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
 
 
-class _TopLevelKeys:
+class TopLevelKeys:
     """The top-level keys of a metadata file and the string under each."""
 
-    def __init__(self, data: bytes, location: str) -> None:
+    def __init__(self, data: bytes, location: str, what: str = "table metadata") -> None:
         self.location = location
         try:
             if not data.isascii():
                 data.decode("utf-8")  # a string that is skipped is not checked otherwise
             self.members: dict[str, msgspec.Raw] = _decoder(dict[str, msgspec.Raw]).decode(data)
         except DAMAGE as error:
-            raise InvalidMetadata(f"{location}: is not table metadata: {_reason(error)}", location=location) from error
+            raise InvalidMetadata(f"{location}: is not {what}: {_reason(error)}", location=location) from error
+
+    def others(self, known: Container[str]) -> FrozenDict[str, bytes]:
+        """The members under other keys, as JSON text."""
+        return FrozenDict({key: bytes(raw) for key, raw in self.members.items() if key not in known})
 
     def has(self, key: str) -> bool:
         """Whether a key is there and not null."""

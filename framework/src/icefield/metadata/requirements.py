@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
+from icefield.base.limits import NameText
 from icefield.errors import CommitFailed, ValidationFailed
+from icefield.metadata.entries import Int
 from icefield.metadata.table_metadata import TableMetadata
 
 
@@ -55,7 +57,7 @@ class AssertCreate:
 class AssertTableUUID:
     """The table is the loaded table, not another one under the same name."""
 
-    uuid: str
+    uuid: NameText
     type: ClassVar[str] = "assert-table-uuid"
 
     def check(self, metadata: TableMetadata | None) -> None:
@@ -87,7 +89,7 @@ class AssertRefSnapshotID:
 class AssertLastAssignedFieldId:
     """No column was added meanwhile."""
 
-    last_assigned_field_id: int
+    last_assigned_field_id: Int
     type: ClassVar[str] = "assert-last-assigned-field-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
@@ -98,7 +100,7 @@ class AssertLastAssignedFieldId:
 class AssertCurrentSchemaId:
     """The current schema is still that of the change's base."""
 
-    current_schema_id: int
+    current_schema_id: Int
     type: ClassVar[str] = "assert-current-schema-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
@@ -109,7 +111,7 @@ class AssertCurrentSchemaId:
 class AssertLastAssignedPartitionId:
     """No partition field was added meanwhile."""
 
-    last_assigned_partition_id: int
+    last_assigned_partition_id: Int
     type: ClassVar[str] = "assert-last-assigned-partition-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
@@ -126,7 +128,7 @@ class AssertLastAssignedPartitionId:
 class AssertDefaultSpecId:
     """The default partition spec is still that of the change's base."""
 
-    default_spec_id: int
+    default_spec_id: Int
     type: ClassVar[str] = "assert-default-spec-id"
 
     def check(self, metadata: TableMetadata | None) -> None:
@@ -137,7 +139,7 @@ class AssertDefaultSpecId:
 class AssertDefaultSortOrderId:
     """The default sort order is still that of the change's base."""
 
-    default_sort_order_id: int
+    default_sort_order_id: Int
     type: ClassVar[str] = "assert-default-sort-order-id"
 
     def check(self, metadata: TableMetadata | None) -> None:

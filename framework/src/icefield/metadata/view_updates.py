@@ -9,8 +9,10 @@ from uuid import uuid4
 
 import msgspec
 
+from icefield.base.limits import NameText, ValueText
 from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFailed
 from icefield.metadata.codecs import SCHEMAS
+from icefield.metadata.entries import Int
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
 from icefield.metadata.timestamps import now_ms
@@ -75,7 +77,7 @@ class ViewRequirement(Protocol):
 class AssertViewUUID:
     """The view is the loaded view, not another one under the same name."""
 
-    uuid: str
+    uuid: NameText
     type: ClassVar[str] = "assert-view-uuid"
 
     def check(self, metadata: ViewMetadata | None) -> None:
@@ -88,7 +90,7 @@ class AssertViewUUID:
 class AssignViewUUID:
     """Give the view its uuid. An existing uuid never changes."""
 
-    uuid: str
+    uuid: NameText
     action: ClassVar[str] = "assign-uuid"
 
     def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
@@ -104,7 +106,7 @@ class AssignViewUUID:
 class UpgradeViewFormatVersion:
     """Raise the format version of a view; 1 is the only version."""
 
-    format_version: int
+    format_version: Int
     action: ClassVar[str] = "upgrade-format-version"
 
     def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
@@ -134,7 +136,7 @@ class AddViewSchema:
 class SetViewProperties:
     """Set properties of the view."""
 
-    updates: Mapping[str, str]
+    updates: Mapping[NameText, ValueText]
     action: ClassVar[str] = "set-properties"
 
     def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:
@@ -174,7 +176,7 @@ class AddViewVersion:
 class SetCurrentViewVersion:
     """Make a version of the view the current one; -1 means the last version added."""
 
-    view_version_id: int = LAST_ADDED
+    view_version_id: Int = LAST_ADDED
     action: ClassVar[str] = "set-current-view-version"
 
     def apply(self, metadata: ViewMetadata, change: ViewDrafts) -> ViewMetadata:

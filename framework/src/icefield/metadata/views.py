@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Final
 
@@ -14,10 +14,11 @@ from icefield.base.secrets import without_userinfo
 from icefield.base.structs import decodable
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.metadata.codecs import SCHEMAS
+from icefield.metadata.decode import TopLevelKeys
 from icefield.metadata.encode import encode_document
 from icefield.metadata.entries import Entry, Int, Long
 from icefield.metadata.inflation import inflated
-from icefield.metadata.json_array import DAMAGE, ItemCodec, JsonArray, register
+from icefield.metadata.json_array import ItemCodec, JsonArray, register
 from icefield.metadata.properties import FrozenDict
 from icefield.schema import Schema
 
@@ -138,25 +139,7 @@ class ViewMetadata:
         )
 
 
-@decodable
-class _Document(msgspec.Struct, frozen=True, rename="kebab"):
-    """The top-level keys. All but the properties must be there."""
-
-    view_uuid: NameText
-    location: LocationText
-    schemas: msgspec.Raw
-    current_version_id: Int
-    versions: msgspec.Raw
-    version_log: msgspec.Raw
-    properties: dict[NameText, ValueText] | None = None
-
-
-@decodable
-class _Stated(msgspec.Struct, frozen=True, rename="kebab"):
-    format_version: Long
-
-
-_KNOWN: Final = {"format-version", *(field.encode_name for field in msgspec.structs.fields(_Document))}
+_KNOWN: Final = {each.name.replace("_", "-") for each in fields(ViewMetadata) if each.name != "extra"}
 
 
 def decode_view_metadata(data: bytes, location: str) -> ViewMetadata:
@@ -165,32 +148,24 @@ def decode_view_metadata(data: bytes, location: str) -> ViewMetadata:
     Raises ``InvalidMetadata`` for a file that is damaged, too large or breaks a rule of the format, and
     ``UnsupportedFeature`` for a format version above 1.
     """
-    string = inflated(data, location)
-    try:
-        if not string.isascii():
-            string.decode("utf-8")
-        version = msgspec.json.decode(string, type=_Stated).format_version
-        if version > VIEW_FORMAT_VERSION:
-            raise UnsupportedFeature(
-                f"{location}: view format version {version} is not supported; version 1 is", location=location
-            )
-        members = msgspec.json.decode(string, type=dict[str, msgspec.Raw])
-        document = msgspec.json.decode(string, type=_Document)
-    except DAMAGE as error:
-        reason = str(error).split(" - at ")[0]
-        raise InvalidMetadata(f"{location}: is not view metadata: {reason}", location=location) from error
-    metadata = ViewMetadata(
-        view_uuid=document.view_uuid,
-        location=document.location,
-        schemas=JsonArray(SCHEMAS, document.schemas, location).checked(),
-        current_version_id=document.current_version_id,
-        versions=JsonArray(VERSIONS, document.versions, location).checked(),
-        version_log=JsonArray(VERSION_LOG, document.version_log, location),
-        properties=FrozenDict(document.properties or {}),
-        extra=FrozenDict({key: bytes(raw) for key, raw in members.items() if key not in _KNOWN}),
-    )
+    document = TopLevelKeys(inflated(data, location), location, "view metadata")
+    version = document.required("format-version", Long)
+    if version > VIEW_FORMAT_VERSION:
+        raise UnsupportedFeature(
+            f"{location}: view format version {version} is not supported; version 1 is", location=location
+        )
     if version < 1:
-        raise InvalidMetadata(f"{location}: {version} is no format version of views", location=location)
+        raise document.wrong("format-version", f"{version} is no format version of views")
+    metadata = ViewMetadata(
+        view_uuid=document.required("view-uuid", NameText),
+        location=document.required("location", LocationText),
+        schemas=document.array("schemas", SCHEMAS, required=True).checked(),
+        current_version_id=document.required("current-version-id", Int),
+        versions=document.array("versions", VERSIONS, required=True).checked(),
+        version_log=document.array("version-log", VERSION_LOG, required=True),
+        properties=FrozenDict(document.optional("properties", dict[NameText, ValueText]) or {}),
+        extra=document.others(_KNOWN),
+    )
     current = metadata.versions.find(metadata.current_version_id)
     if current is None:
         raise InvalidMetadata(

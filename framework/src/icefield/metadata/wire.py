@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import msgspec
 
-from icefield.base.limits import NameText, ValueText
+from icefield.base.limits import NameText
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import requirements as table_requirements
 from icefield.metadata import view_updates
-from icefield.metadata.entries import EncryptedKey, Int, Long, PartitionStatisticsFile, StatisticsFile
+from icefield.metadata.entries import Int, Long
 from icefield.metadata.refs import SnapshotRef
 from icefield.metadata.requirements import AssertCreate, AssertRefSnapshotID, TableRequirement
 from icefield.metadata.snapshots import Snapshot
@@ -26,7 +26,6 @@ from icefield.metadata.updates.definitions import AddSchema
 from icefield.metadata.updates.snapshots import AddSnapshot, SetSnapshotRef, SetStatistics
 from icefield.metadata.updates.table import RemoveProperties, SetLocation
 from icefield.metadata.view_updates import ViewRequirement, ViewUpdate
-from icefield.metadata.views import ViewVersion
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import sort_order_from_json, sort_order_to_json
 from icefield.partitioning.spec import spec_from_json, spec_to_json
@@ -36,38 +35,6 @@ Json = dict[str, Any]
 """A JSON object."""
 
 _MAX_STEPS: Final = 100_000
-
-_VALUES: Final[dict[str, Any]] = {
-    "uuid": NameText,
-    "format-version": Int,
-    "schema": Schema,
-    "schema-id": Int,
-    "schema-ids": list[Int],
-    "spec": PartitionSpec,
-    "spec-id": Int,
-    "spec-ids": list[Int],
-    "sort-order": SortOrder,
-    "sort-order-id": Int,
-    "snapshot": Snapshot,
-    "snapshot-id": Long,
-    "snapshot-ids": list[Long],
-    "ref-name": NameText,
-    "location": NameText,
-    "updates": dict[NameText, ValueText],
-    "removals": list[NameText],
-    "statistics": StatisticsFile,
-    "partition-statistics": PartitionStatisticsFile,
-    "encryption-key": EncryptedKey,
-    "key-id": NameText,
-    "view-version": ViewVersion,
-    "view-version-id": Int,
-    "last-assigned-field-id": Int,
-    "last-assigned-partition-id": Int,
-    "current-schema-id": Int,
-    "default-spec-id": Int,
-    "default-sort-order-id": Int,
-}
-"""The type of the value under each key. Updates and requirements with several values are written out below."""
 
 
 def _keys(tag: str, *modules: ModuleType) -> dict[type, str]:
@@ -193,11 +160,12 @@ def _read(what: str, given: Any, tag: str, readers: Mapping[str, _Reader]) -> It
 
 
 def _readers(tag: str, known: Mapping[type, str]) -> dict[str, _Reader]:
-    """The reader of each update or requirement with a single value, by its name."""
-    return {getattr(kind, tag): _reader(kind, key, _VALUES[key]) for kind, key in known.items() if key in _VALUES}
+    """The reader of each update or requirement, by its name, for the value that its first attribute holds."""
+    return {getattr(kind, tag): _reader(kind, key) for kind, key in known.items()}
 
 
-def _reader(kind: type, key: str, of: Any) -> _Reader:
+def _reader(kind: type, key: str) -> _Reader:
+    of = next(iter(get_type_hints(kind, include_extras=True).values()))
     if of in _OWN_JSON:
         return lambda given: kind(_OWN_JSON[of][1](given[key]))
     return lambda given: kind(msgspec.convert(given[key], of))

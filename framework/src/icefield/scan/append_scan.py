@@ -57,9 +57,7 @@ class AppendPlanner:
         lots = in_lots([*manifests.values()][first:], attrgetter("entry_count"), rows)
         found = chain.from_iterable(self._manifests.changed(lot, ids, EntryStatus.ADDED, request) for lot in lots)
         for place, (part, mask, plan) in enumerate(found, first):
-            kept = part.select(self._columns).filter(mask)
-            self.report.files_planned += len(kept)
-            self.report.files_skipped += len(part) - len(kept)
+            kept = self.report.kept(part, mask, self._columns)
             if len(kept):
                 whole = strict_metrics(self._filter, EntryGroup([part], self._manifests.types)) if self._prove else None
                 yield PlannedFiles(kept, plan.residuals, None, None if whole is None else whole[mask], place)

@@ -28,7 +28,6 @@ from icefield.metadata.property_checks import callers_level
 from icefield.storage.allowed import OWNED_ONLY
 from icefield.storage.file_io import FileIO
 from icefield.storage.local_paths import local_path
-from icefield.storage.locations import LocationProvider
 from icefield.toolkit.table_folders import (
     TABLE_FOLDERS,
     folders_around,
@@ -103,8 +102,8 @@ def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: st
 def _refuse_around(io: FileIO, strategy: CommitStrategy, location: str) -> None:
     """Refuse a location below which the catalog knows the metadata file of another table."""
     place = location.rstrip("/")
-    home = f"{_folder(io, f'{place}/-')}/"
-    known = [each for each in strategy.tables_in(place) if f"{_folder(io, each[1])}/".startswith(home)]
+    home = f"{folder_of(io, f'{place}/-')}/"
+    known = [each for each in strategy.tables_in(place) if f"{folder_of(io, each[1])}/".startswith(home)]
     if known:
         raise _in_use(location, _names(known))
 
@@ -175,15 +174,15 @@ def tables_in(
     found: dict[str, tuple[str, str]] = {}
     left, seen = [metadata_file.rpartition("/")[0]], set[str]()
     # For a table that is found by its path, each spelling of the path is the table itself.
-    itself = None if strategy.folder is None else _folder(io, f"{strategy.folder}/-")
+    itself = None if strategy.folder is None else folder_of(io, f"{strategy.folder}/-")
     while left and len(seen) < _MOST_FOLDERS:
         folder = left.pop()
-        wanted = _folder(io, f"{folder}/-")
+        wanted = folder_of(io, f"{folder}/-")
         if wanted in seen:
             continue
         seen.add(wanted)
         for name, location in strategy.tables_in(folder):
-            if _folder(io, location) == wanted != itself:
+            if folder_of(io, location) == wanted != itself:
                 found[name] = name, location
         try:
             left += [each for each, _ in folders_noted(io.storage(folder), folder)]
@@ -209,8 +208,8 @@ def tables_noted(io: FileIO, strategy: CommitStrategy | None, folder: str, uuid:
                 has_metadata = has_metadata_of(io.storage(place), place, other)
             found += [place] if has_metadata else []
         else:
-            wanted = _folder(io, f"{place}/-")
-            here = [each for each in strategy.tables_in(place) if _folder(io, each[1]) == wanted]
+            wanted = folder_of(io, f"{place}/-")
+            here = [each for each in strategy.tables_in(place) if folder_of(io, each[1]) == wanted]
             found += [name for name, location in here if _uuid_in(io, location) == other]
     return sorted(set(found))
 
@@ -243,40 +242,12 @@ def refuse_twins(
         )
 
 
-def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable[str]) -> None:
-    """Refuse to add files that maintenance could later not tell from files that the table wrote itself.
-
-    They are in a folder of data outside of the table's location, which tables may share, or in a location that another
-    table has, too. Files elsewhere, outside of the table's folders, are known not to be the table's own.
-    """
-    if not owned_only(io, metadata):
-        return
-    location, stated = metadata.location.rstrip("/"), LocationProvider.from_metadata(metadata).data_folder
-    home, data = (f"{_folder(io, f'{each}/-')}/" for each in (location, stated))
-    found = {f"{_folder(io, each)}/": each for each in locations}
-    is_inside = stated.startswith(f"{location}/") or data.startswith(home)
-    shared = None if is_inside else next((at for each, at in found.items() if each.startswith(data)), None)
-    at_home = next((at for each, at in found.items() if each.startswith(home)), None)
-    if shared is None and at_home is not None:
-        other = metadata_of_another(io.storage(location), location, metadata.table_uuid)
-        shared = None if other is None else at_home
-    if shared is None and is_inside and tables_noted(io, None, stated, metadata.table_uuid):
-        shared = next((at for each, at in found.items() if each.startswith(data)), None)
-    if shared is not None:
-        raise InvalidArgument(
-            f"{shared} is in a folder that other tables may use, and expiry would later delete it as a file of this "
-            "table: append its rows instead, or copy it. Where no other table needs it, say so by the catalog's "
-            f"property {OWNED_ONLY}=false",
-            location=shared,
-        )
-
-
 def owned_only(io: FileIO, metadata: TableMetadata) -> bool:
     """Whether maintenance deletes only files that a table owns. A table can turn this on, only the user can off."""
     return io.properties.get(OWNED_ONLY, "true").lower() != "false" or get_bool(metadata.properties, OWNED_FILES_ONLY)
 
 
-def _folder(io: FileIO, location: str) -> str:
+def folder_of(io: FileIO, location: str) -> str:
     """The folder of a file in canonical form: authority and path, or the resolved path on local disks."""
     try:
         opened = io.resolve(location)

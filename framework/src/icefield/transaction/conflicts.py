@@ -21,7 +21,7 @@ from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
 from icefield.metadata.snapshots import Operation, Snapshot
-from icefield.scan.deletes.index import DeleteIndex
+from icefield.scan.deletes.index import delete_index
 from icefield.scan.deletes.targets import DELETE_STATISTICS
 from icefield.scan.planning.manifest_filter import entries_by, manifest_lists
 from icefield.transaction.head.branch_head import Head, Mask
@@ -170,7 +170,7 @@ class Conflicts:
             if not equality:
                 mask &= np.asarray(entries.column(f.CONTENT)) != DataFileContent.EQUALITY_DELETES
             new.append(entries.filter(mask))
-        index = delete_index(head, new)
+        index = delete_index(head.metadata, new)
         if not len(index):
             return
         data = [one for one in files if head.manifests[one].content is ManifestContent.DATA]
@@ -319,12 +319,6 @@ class Conflicts:
             f"cannot know what was committed since snapshot {self._since.snapshot_id}: {why}; load the table again",
             snapshot_id=self._since.snapshot_id,
         )
-
-
-def delete_index(head: Head, entries: list[ManifestEntries]) -> DeleteIndex:
-    """An index of delete files of a head."""
-    unpartitioned = [spec.spec_id for spec in head.metadata.partition_specs if spec.is_unpartitioned]
-    return DeleteIndex([part for part in entries if len(part)], unpartitioned)
 
 
 def _added_by(entries: Iterable[ManifestEntries], path: str) -> int | None:

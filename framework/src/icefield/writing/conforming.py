@@ -24,10 +24,19 @@ from icefield.types.arrow.nested import (
     parts_below,
     retype,
     settled,
-    unwrap,
     validate_full,
 )
-from icefield.types.arrow.reshape import Convert, Fill, Path, Rules, Slot, StructShape, nulls_of, resolve_struct
+from icefield.types.arrow.reshape import (
+    Convert,
+    Fill,
+    Path,
+    Rules,
+    Slot,
+    StructShape,
+    after_unwrap,
+    nulls_of,
+    resolve_struct,
+)
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import constant_array, write_value
 
@@ -132,9 +141,9 @@ class _ByName(Rules):
         if held.equals(target, check_metadata=True):
             return None
         if isinstance(held, pa.BaseExtensionType):
-            return _after_unwrap(self.primitive(kind, held.storage_type, path))
+            return after_unwrap(self.primitive(kind, held.storage_type, path))
         if pa.types.is_dictionary(held) or pa.types.is_run_end_encoded(held):
-            return _after_unwrap(self.primitive(kind, held.value_type, path))
+            return after_unwrap(self.primitive(kind, held.value_type, path))
         if pa.types.is_null(held):
             return nulls_of(kind)
         if isinstance(kind, iceberg.VariantType) and held == target:
@@ -155,10 +164,6 @@ class _ByName(Rules):
         if isinstance(kind, iceberg.UnknownType):
             return _refused(path, f"its type is unknown, so it holds nulls only, not {shown}")
         return _refused(path, f"Arrow's {shown} is not written as {kind}; cast it to {to_arrow_type(kind)}")
-
-
-def _after_unwrap(inner: Convert | None) -> Convert:
-    return unwrap if inner is None else lambda array: inner(unwrap(array))
 
 
 def _refused(path: Path, why: str, **data: Any) -> InvalidArgument:

@@ -29,7 +29,7 @@ class AvroFormat(ManifestFormat):
     name: ClassVar[str] = "avro"
     extension: ClassVar[str] = "avro"
     magic: ClassVar[bytes] = b"Obj\x01"
-    abilities = frozenset({FormatAbility.SPLITS})
+    abilities = frozenset({FormatAbility.SPLITS, FormatAbility.ENCODED_MAPS})
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:
         """Open a file. Raises ``InvalidFile``, or ``UnsupportedFeature`` for a codec or schema that is not read.

@@ -60,6 +60,8 @@ def _add_value(out: RowBytes, field: Field, node: Node, array: pa.Array, present
         case Record():
             for index, child in enumerate(node.fields):
                 _add(out, child, child.node, array.field(index), present)
+        case Map() if pa.types.is_binary(array.type):
+            out.add_binary(offsets(array), array.buffers()[2] or b"", present)
         case Array() | Map():
             _add_items(out, node, array, present)
 

@@ -92,6 +92,23 @@ def bare(node: Node) -> Node:
     return node.inner if isinstance(node, Optional) else node
 
 
+def encoded_entry(node: Node) -> tuple[Node, Node] | None:
+    """Key and value of a map that can be read as its encoding: of integers to integers or bytes; else None.
+
+    An array of records of two fields has the same encoding as a map.
+    """
+    if isinstance(node, Map):
+        key, value = node.key.node, node.value.node
+    elif isinstance(node, Array) and isinstance(node.item.node, Record) and len(node.item.node.fields) == 2:
+        key, value = (field.node for field in node.item.node.fields)
+    else:
+        return None
+    inner, held = bare(key), bare(value)
+    is_integer = isinstance(inner, Primitive) and inner.wire in ("int", "long")
+    is_known = isinstance(held, Primitive) and held.wire in ("int", "long", "bytes", "fixed")
+    return (key, value) if is_integer and is_known else None
+
+
 @lru_cache(maxsize=1024)
 def minimum_size(node: Node) -> int:
     """The fewest bytes that a value takes."""

@@ -23,13 +23,14 @@ from icefield_avro.arrays import Vector
 from icefield_avro.nodes import SIZED, VARINTS, Array, Field, Map, Node, Optional, Primitive, Record
 from icefield_avro.selection import Selection
 from icefield_avro.skipping import MAX_EMPTY_ITEMS, Budget, skipper
-from icefield_avro.varints import Data, Malformed, Truncated, encode_long
+from icefield_avro.varints import Data, Malformed, Truncated, encode_bytes, encode_long
 from icefield_avro.vectorized import ByteBuffer, Memory, Unproven
 from icefield_avro.vectorized.rows import Rows, from_children, from_items, nulls
 from icefield_avro.vectorized.slices import from_parts
 from icefield_avro.vectorized.steps import SizedStep, VarintStep, from_matrix
 
 _PADDING: Final = 64
+_INT: Final = np.iinfo(np.int32)
 
 
 class RowDecoder:
@@ -120,6 +121,8 @@ def _array(selection: Selection, values: list[Any], rows: Rows) -> pa.Array:
         columns = [(selection.child(index), _name(index)) for index in selection.order]
         children = [_array(child, [row[name] for row in values], rows) for child, name in columns]
         return from_children(selection.type, children, rows)
+    if pa.types.is_binary(selection.type):
+        return from_parts(selection.type, [_encoded_map(value) for value in values], rows, None)
     if isinstance(node, Map):
         return _map(selection, values, rows)
     items = [item for value in values for item in value]
@@ -141,6 +144,19 @@ def _map(selection: Selection, values: list[Any], rows: Rows) -> pa.Array:
     ]
     entry_type = pa.struct([selection.type.key_field, selection.type.item_field])
     return from_items(selection.type, _lengths(values), rows, from_children(entry_type, children, inside))
+
+
+def _encoded_map(entries: list[Any]) -> bytes:
+    """The bytes of a map as this plugin writes it. Raises ``Malformed`` for a null, and for a key beyond 32 bits."""
+    parts = [encode_long(len(entries))] if entries else []
+    for entry in entries:
+        key, value = entry[_KEY], entry[_VALUE]
+        if key is None or value is None:
+            raise Malformed("a map with a null")
+        if not _INT.min <= key <= _INT.max:
+            raise Malformed("a key out of range")
+        parts += encode_long(key), encode_bytes(value) if isinstance(value, bytes) else encode_long(value)
+    return b"".join((*parts, b"\0"))
 
 
 def _leaf(node: Primitive, values: list[Any], present: Vector | None, rows: Rows) -> pa.Array:

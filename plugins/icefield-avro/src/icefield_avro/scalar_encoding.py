@@ -55,6 +55,8 @@ def _bare(field: Field, node: Node, array: pa.Array) -> list[bytes]:
         case Array():
             array = _compact(array)
             return _lists(array, _values(node.item, node.item.node, _used(array, array.values)))
+        case Map() if pa.types.is_binary(array.type):
+            return _each(bytes, array, b"")
         case Map():
             array = _compact(array)
             keys = _values(node.key, node.key.node, _used(array, array.keys))

@@ -9,7 +9,7 @@ import pyarrow as pa
 from icefield.errors import InvalidArgument
 from icefield.toolkit import child_fields, field_id
 
-from icefield_avro.nodes import Array, Field, Map, Node, Optional, Primitive, Record
+from icefield_avro.nodes import Array, Field, Map, Node, Optional, Primitive, Record, encoded_entry
 from icefield_avro.schema_reading import arrow_type
 
 
@@ -84,6 +84,8 @@ def _child(field: Field, wanted: pa.Field, map_keys: Mapping[int, frozenset[int]
         return _record(node, optional, wanted.type, inner, map_keys, below)
     if isinstance(node, Array) and pa.types.is_list(wanted.type):
         return Selection(node, optional, wanted.type, (_child(node.item, inner[0], map_keys, below + "element"),))
+    if pa.types.is_binary(wanted.type) and encoded_entry(node) is not None:
+        return Selection(node, optional, wanted.type)
     if isinstance(node, Map) and pa.types.is_map(wanted.type):
         key = _child(node.key, inner[0], map_keys, below + "key")
         value = _child(node.value, inner[1], map_keys, below + "value")

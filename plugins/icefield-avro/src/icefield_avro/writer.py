@@ -89,16 +89,33 @@ def conformed(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
         raise InvalidArgument(f"the file's columns are {arrow.names}, the batch's {batch.schema.names}")
     try:
         columns = [
-            column if column.type.equals(field.type) else column.cast(field.type)
+            column if _fits(column.type, field.type) else column.cast(field.type)
             for column, field in zip(batch.columns, arrow, strict=True)
         ]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidArgument(f"a batch that does not fit the schema of the file: {error}") from None
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in arrow]))
+    return pa.RecordBatch.from_arrays(columns, names=arrow.names)
+
+
+def _fits(given: pa.DataType, written: pa.DataType) -> bool:
+    """Whether values can be encoded as they are: they have the type of the schema, or are encoded maps."""
+    if pa.types.is_struct(given) and pa.types.is_struct(written) and given.num_fields == written.num_fields:
+        return all(
+            one.name == other.name and _fits(one.type, other.type) for one, other in zip(given, written, strict=True)
+        )
+    return given.equals(written) or (pa.types.is_binary(given) and _can_be_encoded(written))
+
+
+def _can_be_encoded(kind: pa.DataType) -> bool:
+    """Whether a writer takes the encoding of a map in its place."""
+    t = pa.types
+    if not t.is_map(kind) or not t.is_integer(kind.key_type):
+        return False
+    return bool(t.is_integer(kind.item_type) or t.is_binary(kind.item_type))
 
 
 class AvroWriter(FormatWriter):
-    """Writes one Avro file.
+    """Writes one Avro file. Maps of integers to integers or bytes may be given as the encoding that a reader gave.
 
     Properties: ``write.avro.compression-codec`` (``gzip`` unless said otherwise, ``zstd``, ``snappy``,
     ``uncompressed``), ``write.avro.compression-level``, ``write.avro.block-size-bytes`` or ``avro.block-size``
@@ -139,6 +156,8 @@ class AvroWriter(FormatWriter):
             rows = encode(self._record, piece.columns, piece.num_rows)
             for count, body in self._cutter.add(rows):
                 self._put(count, body)
+        if batch.schema.types != self._arrow.types:
+            self._collector = None  # nothing is known of the values in encoded maps
         if self._collector is not None:
             self._collector.update(batch)
         self._rows += batch.num_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -48,10 +49,11 @@ def show(request: PageRequest, policy: Policy | None = None) -> Answer:
     ``policy`` is the one by which the tables are maintained; by default the file that the catalog's property
     ``tend.policy`` names.
     """
+    headers: Mapping[str, str] = {}
     try:
         return _shown(request, policy)
     except Refused as error:
-        status, message = error.status, error.message
+        status, message, headers = error.status, error.message, error.headers
     except _NOT_FOUND as error:
         status, message = 404, error.message
     except ValueError as error:
@@ -61,7 +63,8 @@ def show(request: PageRequest, policy: Policy | None = None) -> Answer:
     except Exception as error:
         _log.exception("the page %s failed", "/".join(request.parts))
         status, message = 500, f"the page failed: {type(error).__name__}; see the log of the server"
-    return page(request, "error.html", status, code=status, message=message)
+    shown = page(request, "error.html", status, code=status, message=message)
+    return replace(shown, headers={**shown.headers, **headers})
 
 
 def _shown(request: PageRequest, policy: Policy | None) -> Answer:

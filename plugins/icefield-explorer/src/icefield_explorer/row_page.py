@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
 from icefield import IcefieldError
 from icefield.toolkit import reset_after_fork
-from icefield_frames.duckdb_queries import QueryLimits, querying
+from icefield_frames.duckdb_queries import QueryLimits
+from icefield_frames.query_processes import QueriesBusy, QueryProcesses
 from icefield_report.formats import short
 from icefield_rest_server import Answer, PageRequest, Refused
 
@@ -26,17 +25,19 @@ _MOST_TEXT: Final = 200
 _MOST_NESTED: Final = 64 * 1024
 """Bytes of a nested value."""
 
-_LIMITS: Final = QueryLimits(seconds=20.0, memory="512MB", threads=2, rows=_MOST_ROWS + 1)
-_TURNS = threading.BoundedSemaphore(2)
+_LIMITS: Final = QueryLimits(seconds=20.0, memory=512_000_000, threads=2, rows=_MOST_ROWS + 1)
+_AT_ONCE: Final = 2
 """Queries at the same time in a process."""
 
-
-def _new_turns() -> None:
-    global _TURNS
-    _TURNS = threading.BoundedSemaphore(2)
+_QUERIES = QueryProcesses(_LIMITS, _AT_ONCE)
 
 
-reset_after_fork(_new_turns)
+def _begin_again() -> None:
+    global _QUERIES
+    _QUERIES = QueryProcesses(_LIMITS, _AT_ONCE)
+
+
+reset_after_fork(_begin_again)
 
 
 def rows(request: PageRequest) -> Answer:
@@ -60,8 +61,9 @@ def rows(request: PageRequest) -> Answer:
     if request.is_foreign:
         return visit.page("rows.html", **{**values, "held": True})
     try:
-        with _turn():
-            values |= _queried(request, sql) if sql else _sampled(visit, at)
+        values |= _queried(request, sql) if sql else _sampled(visit, at)
+    except QueriesBusy as error:
+        raise Refused(503, "ServiceUnavailableException", error.message, {"Retry-After": "5"}) from error
     except IcefieldError as error:
         values["error"] = str(error)
     return visit.page("rows.html", **values)
@@ -72,7 +74,8 @@ def _sampled(visit: TableVisit, at: str) -> dict[str, Any]:
     if snapshot is None:
         return {}
     scan = visit.table.scan(snapshot_id=snapshot.snapshot_id if at else None, limit=_SAMPLE)
-    return _shown(iter(scan.to_arrow().to_batches()), [field.name for field in scan.projection.fields], _SAMPLE)
+    with _QUERIES.turn():
+        return _shown(iter(scan.to_arrow().to_batches()), [field.name for field in scan.projection.fields], _SAMPLE)
 
 
 def _queried(request: PageRequest, sql: str) -> dict[str, Any]:
@@ -82,7 +85,7 @@ def _queried(request: PageRequest, sql: str) -> dict[str, Any]:
             raise Refused(403, "ForbiddenException", f"you may not read the rows of {'.'.join(name):.300}")
         return table.scan()
 
-    with querying(sql, scan_of, _LIMITS) as found:
+    with _QUERIES.querying(sql, scan_of, request.gone) as found:
         return _shown(iter(found), found.schema.names, _MOST_ROWS)
 
 
@@ -120,14 +123,3 @@ def _text(value: Any) -> str:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return short(bytes(memoryview(value.as_buffer())[: 8 * _MOST_TEXT]).decode("utf-8", "ignore"), _MOST_TEXT)
     return short(text_of(value)[: 8 * _MOST_TEXT], _MOST_TEXT)
-
-
-@contextmanager
-def _turn() -> Iterator[None]:
-    if not _TURNS.acquire(timeout=1):
-        message = "other queries are running; send yours again later"
-        raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "5"})
-    try:
-        yield
-    finally:
-        _TURNS.release()

@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 from icefield_cli import Context, limit_of, print_batches
 
-from icefield_frames.duckdb_queries import querying
+from icefield_frames.duckdb_queries import QueryTable, querying
+from icefield_frames.duckdb_relations import query_table
 from icefield_frames.selection import first_rows
 
 
@@ -15,10 +16,10 @@ def run(context: Context, query: str, **rows: Any) -> None:
     """Run the command."""
     options = {"count": False, **rows}
 
-    def scan_of(name: tuple[str, ...]) -> Any:
-        return context.catalog.load_table(name).scan()
+    def table_of(name: tuple[str, ...]) -> QueryTable:
+        return query_table(context.catalog.load_table(name).scan())
 
-    with querying(query, scan_of) as found:
+    with querying(query, table_of) as found:
         limit = limit_of(context, options)
         first = found if limit is None else pa.RecordBatchReader.from_batches(found.schema, first_rows(found, limit))
         print_batches(context, first, None, options)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from icefield.types import UUIDType
+
 from icefield_frames.datasets import ScanDataset
+from icefield_frames.duckdb_queries import QueryTable
 from icefield_frames.libraries import library, method_of
 
 if TYPE_CHECKING:
@@ -20,6 +23,12 @@ def to_duckdb(scan: Any, table_name: str, connection: Any = None) -> duckdb.Duck
     used = library("duckdb", "to_duckdb").connect() if connection is None else connection
     found: duckdb.DuckDBPyConnection = used.register(table_name, ScanDataset(scan, nan_is_greatest=True))
     return found
+
+
+def query_table(scan: Any) -> QueryTable:
+    """A scan as a table of queries."""
+    uuids = [field.name for field in scan.projection.fields if isinstance(field.field_type, UUIDType)]
+    return QueryTable(ScanDataset(scan, nan_is_greatest=True), uuids)
 
 
 TO_DUCKDB = method_of(to_duckdb)

@@ -9,7 +9,7 @@ from typing import Any
 
 from icefield import FileIO, Table
 from icefield.abc import OperationProgress
-from icefield.engine import NAME_MAPPING_DEFAULT, refuse_shared_files
+from icefield.engine import NAME_MAPPING_DEFAULT
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile
 from icefield.metadata import MAIN_BRANCH
@@ -21,6 +21,7 @@ from icefield_import.checks import FILES_AT_ONCE
 from icefield_import.describer import FileDescriber
 from icefield_import.folders import real_files
 from icefield_import.hive_folders import column_values
+from icefield_import.shared_folders import refuse_shared_files
 
 _NO_STRINGS: Mapping[str, str] = {}
 _NO_VALUES: Mapping[str, Mapping[str, Any]] = {}

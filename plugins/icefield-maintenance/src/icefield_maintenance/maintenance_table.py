@@ -241,6 +241,7 @@ class MaintenanceTable:
         delete_file_threshold: int | None = None,
         delete_ratio_threshold: float = 0.3,
         max_file_group_size_bytes: int | None = None,
+        max_rewritten_bytes: int | None = None,
         partial_progress: bool = False,
         max_commits: int = 10,
         max_failed_commits: int | None = None,
@@ -265,7 +266,7 @@ class MaintenanceTable:
         by partition, of at most ``max_file_group_size_bytes`` (10 GiB; 2 GiB for sorted groups). A group is rewritten
         if it has ``min_input_files``, if its files make up a file, or if it has a too large or much deleted file.
         ``rewrite_all`` takes every file, of any partition spec. The target is ``write.target-file-size-bytes`` by
-        default.
+        default. ``max_rewritten_bytes`` limits a call to the files that gain most for each byte; it divides groups.
 
         Deleted rows are left out; other rows keep their ids. New files have the data sequence number of the snapshot
         that was read, unless ``use_starting_sequence_number`` is False: concurrent equality deletes apply to them. If
@@ -290,6 +291,7 @@ class MaintenanceTable:
             delete_file_threshold=delete_file_threshold,
             delete_ratio_threshold=delete_ratio_threshold,
             max_group_bytes=max_file_group_size_bytes,
+            max_rewritten_bytes=max_rewritten_bytes,
             partial_progress=partial_progress,
             max_commits=max_commits,
             max_failed_commits=max_failed_commits,

@@ -196,6 +196,13 @@ class RewriteOptions(CommitOptions):
         metavar="BYTES",
         entry="max-file-group-size-bytes",
     )
+    max_rewritten_bytes: int | None = option(
+        None,
+        "The most that is rewritten in all: first the files that gain most for each byte; default: no limit.",
+        "count",
+        metavar="BYTES",
+        entry="max-rewritten-bytes",
+    )
     partial_progress: bool = option(
         False,
         "Commit what is done so far as it goes, not all at the end.",

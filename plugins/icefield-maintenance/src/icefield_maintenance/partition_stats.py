@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from icefield import manifest as f
 from icefield.abc import Attempt, Work, WorkRunner
 from icefield.engine import (
-    COUNTS_OF_FILES,
     SUMMED_COLUMNS,
     ManifestFilter,
     PartitionSums,
@@ -24,12 +24,19 @@ from icefield.engine import (
 )
 from icefield.errors import IcefieldError
 from icefield.expressions import AlwaysTrue
-from icefield.manifest import ManifestFile, ManifestReader, ManifestRequest, read_manifest_list
+from icefield.manifest import (
+    EntryStatus,
+    ManifestEntries,
+    ManifestFile,
+    ManifestReader,
+    ManifestRequest,
+    read_manifest_list,
+)
 from icefield.metadata import PartitionStatisticsFile, Snapshot, TableMetadata
 from icefield.storage import FileIO
 from icefield.types import StructType
 
-from icefield_maintenance.partition_stats_file import sums_of
+from icefield_maintenance.partition_stats_file import COUNTS_OF_FILES, sums_of
 
 _MOST_FILES: Final = 2**31 - 1
 
@@ -56,10 +63,18 @@ class SumManifests(Work[Sequence[ManifestFile], PartitionSums]):
         reader = ManifestReader(self.io)
         for group in manifest_groups(reader, typed, ManifestRequest(SUMMED_COLUMNS), attempt.threads):
             if self.changes:
-                total.add_changes(group)
+                _add_changes(total, group)
             else:
                 total.add_live(group)
         return total.result()
+
+
+def _add_changes(total: SummingUp, entries: Iterable[ManifestEntries]) -> None:
+    """Add the files that the snapshots of the manifests added, and subtract the files that they removed."""
+    for part in entries:
+        own = np.asarray(part.column(f.SNAPSHOT_ID)) == part.manifest.added_snapshot_id
+        changed = part.filter(own & (part.status() != EntryStatus.EXISTING))
+        total.add_signed(changed, np.where(changed.status() == EntryStatus.DELETED, np.int64(-1), np.int64(1)))
 
 
 def computed_in_full(

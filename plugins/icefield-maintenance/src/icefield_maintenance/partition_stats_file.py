@@ -18,6 +18,9 @@ from icefield.metadata import TableMetadata
 from icefield.schema import schema_to_arrow
 from icefield.storage import FileIO, LocationProvider
 
+COUNTS_OF_FILES: Final = [at for at, name in enumerate(SUMS) if name.endswith(("file_count", "dv_count"))]
+"""The indexes of the sums that count files."""
+
 _COUNTS_OF_DELETES: Final = [name for name in SUMS if "delete" in name or name == "dv_count"]
 
 
@@ -26,7 +29,7 @@ def stats_table(metadata: TableMetadata, united: UnitedPartition, found: Partiti
 
     ``total_record_count`` is only set for partitions without deletes; otherwise it is unknown without reading data.
     """
-    found = found.take(np.flatnonzero(found.has_files))
+    found = found.take(np.flatnonzero((found.sums[:, COUNTS_OF_FILES] != 0).any(axis=1)))
     found = found.take(_ascending(found))
     columns: dict[str, Any] = dict(zip(SUMS, found.sums.T, strict=True))
     known = found.times >= 0

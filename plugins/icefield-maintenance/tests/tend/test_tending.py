@@ -102,7 +102,7 @@ def test_the_bytes_of_a_day_are_not_exceeded(catalog: Catalog, clock: Clock, con
     for name in ("db.a", "db.b", "db.c"):
         appended(catalog, name)
     size = sum(catalog.load_table("db.a").inspect.files()["file_size_in_bytes"].to_pylist())
-    limited = policy(files_per_scan=4, budget={"bytes-per-day": 5 * size // 2, "concurrency": concurrency})
+    limited = policy(files_per_scan=4, budget={"bytes-per-day": 2 * size + size // 8, "concurrency": concurrency})
     found = [each.outcome for each in Tending(catalog, limited).run()]
     assert sorted(found) == ["done", "done", "postponed"]
     assert [each.outcome for each in Tending(catalog, limited).run()] == ["postponed"]

@@ -6,9 +6,9 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -143,10 +143,10 @@ class _CatalogService:
         """Serve a request of the protocol."""
         began = time.perf_counter()
         self.metrics.began()
-        operation, call, answer = "unknown", None, None
+        operation, call, answer, gone = "unknown", None, None, Future[None]()
         path, held = _raw_path(request), 0
         try:
-            page = self._page(request, path)
+            page = self._page(request, path, gone)
             principal = await self._who(request, of_page=page is not None)
             endpoint, call = self._call(request, path, principal, page)
             operation, body = call.operation, list[bytes]()
@@ -156,7 +156,9 @@ class _CatalogService:
                 body = await self._body(request, _largest(self.settings, endpoint), call)
                 held = sum(map(len, body))
             pool = self.pool if page is None else self.page_pool
-            answer = await self._in_thread(partial(self._done, endpoint, call, body), self.settings.max_seconds, pool)
+            with nullcontext() if page is None else _watched(request, gone):
+                work = partial(self._done, endpoint, call, body)
+                answer = await self._in_thread(work, self.settings.max_seconds, pool)
         except ClientDisconnect:
             answer = error_answer(Refused(400, "BadRequestException", "the request ended before its body did"))
         except (Refused, IcefieldError) as error:
@@ -182,7 +184,7 @@ class _CatalogService:
         except Exception:
             _log.exception("%s is not counted", operation)
 
-    def _page(self, request: Request, path: str) -> Endpoint | None:
+    def _page(self, request: Request, path: str, gone: Future[None]) -> Endpoint | None:
         """The endpoint of a page; None for a request of the protocol."""
         first, *parts = path.removeprefix("/").split("/")
         pages = self.settings.pages.get(first)
@@ -194,7 +196,7 @@ class _CatalogService:
         def show(state: State, call: Call) -> Answer:
             access = ReadAccess(state, call.principal)
             given = [plain(part) for part in parts if part]
-            return pages(PageRequest(given, call.query, root, is_foreign, access))
+            return pages(PageRequest(given, call.query, root, is_foreign, access, gone))
 
         return Endpoint(request.method, f"/{first}", _PAGE, show)
 
@@ -313,6 +315,22 @@ class _CatalogService:
         except TimeoutError as error:
             message = f"the request was not done after {seconds:g} s; whether it will be is not known"
             raise Refused(504, "ServiceFailureException", message) from error
+
+
+@contextmanager
+def _watched(request: Request, gone: Future[None]) -> Iterator[None]:
+    """Set ``gone`` when the client closes its connection within the context, or when the context ends."""
+
+    async def leave() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    leaving = asyncio.get_running_loop().create_task(leave())
+    leaving.add_done_callback(lambda _: gone.set_result(None))
+    try:
+        yield
+    finally:
+        leaving.cancel()
 
 
 async def _not_served(request: Request, error: Exception) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
@@ -125,6 +126,7 @@ class PageRequest:
 
     ``parts`` are the parts of the path below the pages' own, without escapes. ``root`` is the path of the pages, for
     links: ``/ui``. ``is_foreign`` says that a page of another site sent the client here: start no costly work then.
+    ``gone`` is done when the client no longer waits for the answer: costly work can end then.
     """
 
     parts: Sequence[str]
@@ -132,6 +134,7 @@ class PageRequest:
     root: str
     is_foreign: bool
     access: ReadAccess = field(repr=False)
+    gone: Future[None] = field(default_factory=Future, repr=False)
 
     def name(self, first: int, what: str) -> Name:
         """The levels of a name from a part on. Raises ``InvalidArgument`` for names that no catalog can have."""

@@ -116,6 +116,20 @@ class DropsWantedMapKeys(Right):
     reader = broken_reading(_read)
 
 
+class EncodesNullMapsAsEmpty(Right):
+    abilities = Right.abilities | {FormatAbility.ENCODED_MAPS}
+
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        for batch in inner.read(request):
+            for at, field in enumerate(batch.schema):
+                if pa.types.is_binary(field.type):
+                    batch = batch.set_column(at, field, batch.column(at).fill_null(b"\0"))
+            yield batch
+
+    reader = broken_reading(_read)
+
+
 class EncodesNullsAsValues(Right):
     abilities = Right.abilities | {FormatAbility.DICTIONARIES}
 
@@ -225,6 +239,7 @@ MUTANTS: list[Mutant] = of(
         LosesTheFirstRowOfASplit: ("test_splits_read_every_row_once", "1 of 20,000 rows are missing"),
         SkipsByAnUnsoundFilter: ("test_a_filter_leaves_no_matching_row_out", "left out rows that match: 4,321"),
         DropsWantedMapKeys: ("test_map_keys_that_are_wanted_come", "drops an entry that was asked for"),
+        EncodesNullMapsAsEmpty: ("test_maps_that_are_read_encoded_are_written_as_they_are", "another map after it is"),
         EncodesNullsAsValues: ("test_columns_come_as_dictionaries", "with other values or nulls"),
         ForgetsMetadata: ("test_key_value_metadata_comes_back", "``metadata`` of ``open_writer`` is not stored"),
         CannotTravel: ("test_it_pickles", "cannot go to an executor"),

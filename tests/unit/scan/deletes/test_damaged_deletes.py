@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
-from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
+from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes, write_file
 from deleted_tables import each_format, path_of, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.abc import FormatReader, PutMode, ReadRequest
 from icefield.catalog import Table
 from icefield.errors import InvalidFile, InvalidMetadata, UnsupportedFeature
-from icefield.manifest import DataFile
+from icefield.manifest import DataFile, DataFileContent
 from icefield.scan import FileScanTask, read_tasks
 from icefield.scan.opening import deleted_rows, open_file
+from icefield.schema import Schema
+from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
 from outcomes import Outcomes
 from tables import rows
 
@@ -55,6 +58,19 @@ class TestDamage:
             broken = FileScanTask(task.file, delete_files=(replace(vector, **wrong),))
             with pytest.raises(InvalidMetadata, match="where a deletion vector is"):
                 list(read_tasks([broken], table.scan().context))
+
+    @each_format
+    def test_position_deletes_with_other_field_ids_after_valid_ones(self, file_format: str) -> None:
+        table = table_of(rows(range(4)))
+        (file,) = data_files(table)
+        commit(table, position_deletes(table, [(file.file_path, 1)], file_format))
+        assert table.scan().count() == 3
+        named = Schema(replace(DELETE_FILE_PATH, field_id=1), replace(DELETE_FILE_POS, field_id=2))
+        stored = pa.table({"file_path": [file.file_path], "pos": pa.array([2], pa.int64())})
+        content = DataFileContent.POSITION_DELETES
+        commit(table, write_file(table, named, stored, file_format, content=content))
+        with pytest.raises(InvalidFile, match="file_path"):
+            table.scan().count()
 
     def test_equality_deletes_without_columns(self) -> None:
         table = table_of(rows(range(4)))

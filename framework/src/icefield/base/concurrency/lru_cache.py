@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
@@ -49,6 +49,11 @@ class LruCache(Generic[K, V]):
                 return None
             self._entries.move_to_end(key)
             return found[0]
+
+    def get_many(self, keys: Iterable[K]) -> dict[K, V]:
+        """The values of the keys that are present; their order of use stays as it is."""
+        with self._lock:
+            return {key: self._entries[key][0] for key in keys if key in self._entries}
 
     def put(self, key: K, value: V) -> bool:
         """Store a value, or update the size of a value that has grown. Return whether it fits."""

@@ -80,11 +80,8 @@ class MetadataSource:
 
     def partition_type(self, spec_id: int) -> StructType:
         """The partition tuple of a spec. Raises ``InvalidMetadata`` for a spec that the table does not have."""
-        found = self._types.get(spec_id)
-        if found is None:
-            spec = self.metadata.spec_by_id(spec_id)
-            found = spec.partition_type(self.metadata.schema(), self.metadata.schemas)
-        return found
+        self.metadata.spec_by_id(spec_id)  # raises
+        return self._types[spec_id]
 
     def partitions(self, entries: ManifestEntries) -> pa.StructArray:
         """The partition tuples of entries under the fields of all specs; null where a spec does not have one."""

@@ -7,11 +7,12 @@ object is sent under the id that it gets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from icefield.errors import InvalidArgument
+from icefield.metadata.entries import Int
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import LAST_ADDED, LastAdded, TableDrafts, TableUpdate
@@ -51,7 +52,7 @@ class AddSchema:
 class SetCurrentSchema:
     """Make a schema of the table the current one; -1 means the last schema added."""
 
-    schema_id: int = LAST_ADDED
+    schema_id: Int = LAST_ADDED
     action: ClassVar[str] = "set-current-schema"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
@@ -63,7 +64,7 @@ class SetCurrentSchema:
 class RemoveSchemas:
     """Remove schemas that nothing refers to any more; the current one cannot go."""
 
-    schema_ids: Iterable[int]
+    schema_ids: Collection[Int]
     action: ClassVar[str] = "remove-schemas"
 
     def __post_init__(self) -> None:
@@ -102,7 +103,7 @@ class AddPartitionSpec:
 class SetDefaultSpec:
     """Make a spec of the table the default for new files; -1 means the last spec added."""
 
-    spec_id: int = LAST_ADDED
+    spec_id: Int = LAST_ADDED
     action: ClassVar[str] = "set-default-spec"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
@@ -115,7 +116,7 @@ class SetDefaultSpec:
 class RemovePartitionSpecs:
     """Remove specs that no manifest refers to any more; the default one cannot go."""
 
-    spec_ids: Iterable[int]
+    spec_ids: Collection[Int]
     action: ClassVar[str] = "remove-partition-specs"
 
     def __post_init__(self) -> None:
@@ -150,7 +151,7 @@ class AddSortOrder:
 class SetDefaultSortOrder:
     """Make a sort order of the table the default for writers; -1 means the last sort order added."""
 
-    sort_order_id: int = LAST_ADDED
+    sort_order_id: Int = LAST_ADDED
     action: ClassVar[str] = "set-default-sort-order"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:

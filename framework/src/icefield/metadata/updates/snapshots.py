@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from icefield.base.limits import NameText
 from icefield.errors import InvalidArgument, ValidationFailed
-from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
+from icefield.metadata.entries import Long, PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.integrity import CLOCK_SKEW_MS
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot
@@ -47,7 +48,7 @@ class AddSnapshot:
 class RemoveSnapshots:
     """Remove snapshots, their statistics, and the history before them. A branch or tag must not name any of them."""
 
-    snapshot_ids: Iterable[int]
+    snapshot_ids: Collection[Long]
     action: ClassVar[str] = "remove-snapshots"
 
     def __post_init__(self) -> None:
@@ -75,7 +76,7 @@ class RemoveSnapshots:
 class SetSnapshotRef:
     """Create or move a branch or tag. Moving ``main`` makes its snapshot the current one."""
 
-    name: str
+    name: NameText
     ref: SnapshotRef
     action: ClassVar[str] = "set-snapshot-ref"
 
@@ -97,7 +98,7 @@ class SetSnapshotRef:
 class RemoveSnapshotRef:
     """Remove a branch or tag; a missing ref is no error. Removing ``main`` leaves no current snapshot."""
 
-    name: str
+    name: NameText
     action: ClassVar[str] = "remove-snapshot-ref"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
@@ -125,7 +126,7 @@ class SetStatistics:
 class RemoveStatistics:
     """Remove the statistics file of a snapshot, if the snapshot has one."""
 
-    snapshot_id: int
+    snapshot_id: Long
     action: ClassVar[str] = "remove-statistics"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
@@ -150,7 +151,7 @@ class SetPartitionStatistics:
 class RemovePartitionStatistics:
     """Remove the partition statistics file of a snapshot, if the snapshot has one."""
 
-    snapshot_id: int
+    snapshot_id: Long
     action: ClassVar[str] = "remove-partition-statistics"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:

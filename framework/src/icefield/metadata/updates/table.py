@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 from uuid import uuid4
 
 import msgspec
 
+from icefield.base.limits import NameText, ValueText
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS
-from icefield.metadata.entries import EncryptedKey
+from icefield.metadata.entries import EncryptedKey, Int
 from icefield.metadata.json_array import DAMAGE
 from icefield.metadata.properties import (
     ENCRYPTION_KEY_ID,
@@ -32,7 +33,7 @@ Located = TypeVar("Located", TableMetadata, ViewMetadata)
 class AssignUUID:
     """Give the table its uuid. An existing uuid never changes."""
 
-    uuid: str
+    uuid: NameText
     action: ClassVar[str] = "assign-uuid"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:
@@ -52,7 +53,7 @@ class UpgradeFormatVersion:
     themselves, which later versions do not allow.
     """
 
-    format_version: int
+    format_version: Int
     manifest_lists: Mapping[int, str] = field(default_factory=FrozenDict)
     action: ClassVar[str] = "upgrade-format-version"
 
@@ -84,7 +85,7 @@ class UpgradeFormatVersion:
 class SetLocation:
     """Move the base location for new files of a table or view. Existing files stay in their location."""
 
-    location: str
+    location: NameText
     action: ClassVar[str] = "set-location"
 
     def apply(self, metadata: Located, change: Drafts) -> Located:
@@ -96,7 +97,7 @@ class SetLocation:
 class SetProperties:
     """Set table properties. ``format-version`` among them upgrades the table and is not stored."""
 
-    updates: Mapping[str, str]
+    updates: Mapping[NameText, ValueText]
     action: ClassVar[str] = "set-properties"
 
     def __post_init__(self) -> None:
@@ -117,7 +118,7 @@ class SetProperties:
 class RemoveProperties:
     """Remove properties of a table or view; a property that is not set is no error."""
 
-    removals: Iterable[str]
+    removals: Collection[NameText]
     action: ClassVar[str] = "remove-properties"
 
     def __post_init__(self) -> None:
@@ -158,7 +159,7 @@ class AddEncryptionKey:
 class RemoveEncryptionKey:
     """Remove an encrypted key; a missing key is no error."""
 
-    key_id: str
+    key_id: NameText
     action: ClassVar[str] = "remove-encryption-key"
 
     def apply(self, metadata: TableMetadata, change: TableDrafts) -> TableMetadata:

@@ -15,9 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icefield.errors import InvalidArgument
-from icefield.partitioning.tuples import Ints
-from icefield.scan.changes.row_numbers import row_numbers, value_numbers
-from icefield.scan.deletes.keys import Mask, equal_keys, plain
+from icefield.scan.deletes.keys import Mask, equal_keys
+from icefield.types.arrow.equality import Ints, plain, row_numbers, value_numbers
 
 CHANGE_TYPES: Final = ("DELETE", "INSERT", "UPDATE_BEFORE", "UPDATE_AFTER")
 DELETE, INSERT, UPDATE_BEFORE, UPDATE_AFTER = range(4)

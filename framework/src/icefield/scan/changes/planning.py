@@ -23,12 +23,11 @@ from icefield.manifest import (
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.changes.tasks import ChangedFile
-from icefield.scan.deletes.index import DeleteIndex
+from icefield.scan.deletes.index import DeleteIndex, delete_index
 from icefield.scan.deletes.targets import DELETE_STATISTICS
 from icefield.scan.planning.manifest_filter import ManifestFilter, SpecPlan, entries_by, manifest_lists
 from icefield.scan.planning.planned_files import PlannedFiles
 from icefield.scan.planning.planner import PlanReport, ScanPlanner, plan_request
-from icefield.scan.planning.pruning import Mask
 from icefield.scan.snapshot_range import kept_parent
 from icefield.schema import Schema
 from icefield.storage import FileIO
@@ -91,7 +90,7 @@ class ChangelogPlanner:
         self, manifests: Sequence[ManifestFile], number: int, status: EntryStatus
     ) -> Iterator[tuple[ManifestEntries, SpecPlan]]:
         for part, mask, plan in self._matching.changed(manifests, {number}, status, self._request):
-            entries = self._kept(part, mask)
+            entries = self.report.kept(part, mask, PLAN_COLUMNS)
             if len(entries):
                 yield entries, plan
 
@@ -115,7 +114,7 @@ class ChangelogPlanner:
                 assigned = index.assign(entries) if len(entries) else None
                 if assigned is not None:
                     concerned |= assigned.counts() > 0
-            entries = self._kept(entries, concerned)
+            entries = self.report.kept(entries, concerned, PLAN_COLUMNS)
             if not len(entries):
                 continue
             old_tasks = _with_deletes(entries, plan, before).tasks()
@@ -130,13 +129,12 @@ class ChangelogPlanner:
         if not manifests:
             return []
         request = ManifestRequest(PLAN_COLUMNS, DELETE_STATISTICS)
-        unpartitioned = {spec.spec_id for spec in self._metadata.partition_specs if spec.is_unpartitioned}
         indexes = []
         for status in (EntryStatus.ADDED, EntryStatus.DELETED):
             found = unfiltered.changed(manifests, {number}, status, request)
             parts = [part.filter(mask) for part, mask, _ in found]
             if any(len(part) for part in parts):
-                indexes.append(DeleteIndex(parts, unpartitioned))
+                indexes.append(delete_index(self._metadata, parts))
         return indexes
 
     def _deletes_of(self, snapshot: Snapshot | None) -> DeleteIndex | None:
@@ -149,12 +147,6 @@ class ChangelogPlanner:
             while len(self._indexes) > 2:
                 del self._indexes[next(iter(self._indexes))]
         return self._indexes[snapshot.snapshot_id]
-
-    def _kept(self, part: ManifestEntries, mask: Mask) -> ManifestEntries:
-        kept = part.select(PLAN_COLUMNS).filter(mask)
-        self.report.files_planned += len(kept)
-        self.report.files_skipped += len(part) - len(kept)
-        return kept
 
 
 def _with_deletes(entries: ManifestEntries, plan: SpecPlan, deletes: DeleteIndex | None) -> PlannedFiles:

@@ -16,13 +16,14 @@ from icefield.scan.changes.row_buffer import RowBuffer
 from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
 from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.deletes.key_columns import columns_of
-from icefield.scan.deletes.keys import Words, hash_keys, plain
+from icefield.scan.deletes.keys import Words, hash_keys
 from icefield.scan.deletes.positions import NONE
 from icefield.scan.deletes.store import shared_store
 from icefield.scan.reading import BATCH_ROWS, TaskReader
 from icefield.scan.tasks import FileScanTask
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import VariantType
+from icefield.types.arrow.equality import plain
 from icefield.types.arrow.pieces import one_array
 from icefield.types.reserved import CHANGE_ORDINAL, CHANGE_TYPE
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.types.arrow.nested import struct_array, unwrap
-from icefield.types.arrow.reshape import Convert, nulls_of
+from icefield.types.arrow.nested import struct_array
+from icefield.types.arrow.reshape import Convert, after_unwrap, nulls_of
 from icefield.types.arrow.types import VARIANT_ARROW, to_arrow_type
 
 _NARROW = (pa.int8(), pa.int16(), pa.uint8(), pa.uint16())
@@ -54,9 +54,9 @@ def conversion(kind: iceberg.IcebergType, held: pa.DataType) -> Convert | None:
     if isinstance(kind, iceberg.UnknownType) or pa.types.is_null(held):
         return nulls_of(kind)
     if isinstance(held, pa.BaseExtensionType):
-        return _below(kind, held.storage_type)
+        return after_unwrap(conversion(kind, held.storage_type))
     if pa.types.is_dictionary(held) or pa.types.is_run_end_encoded(held):
-        return _below(kind, held.value_type)
+        return after_unwrap(conversion(kind, held.value_type))
     if held in _CASTS.get(type(kind), ()):
         return lambda array: array.cast(target)
     if pa.types.is_temporal(target) and held == (pa.int32() if pa.types.is_date(target) else pa.int64()):
@@ -73,11 +73,6 @@ def conversion(kind: iceberg.IcebergType, held: pa.DataType) -> Convert | None:
     ):
         return lambda array: array.cast(target)
     raise IncompatibleType
-
-
-def _below(kind: iceberg.IcebergType, stored: pa.DataType) -> Convert:
-    inner = conversion(kind, stored)
-    return unwrap if inner is None else lambda array: inner(unwrap(array))
 
 
 _NULL = b"\x00"

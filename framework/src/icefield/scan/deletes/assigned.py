@@ -12,8 +12,8 @@ import pyarrow as pa
 from icefield.base.concurrency import lazy
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.partitioning.tuples import Ints
 from icefield.scan.deletes.scopes import Mask, Ranges
+from icefield.types.arrow.equality import Ints
 
 _FILE_BYTES: Final = 1_000
 """The approximate size of a ``DataFile`` object with the bounds of its paths, in bytes."""

@@ -21,10 +21,11 @@ from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
 from icefield.scan.columns.projection import ColumnProjection
 from icefield.scan.deletes.key_columns import columns_of
-from icefield.scan.deletes.keys import Ints, KeySet, Mask, check_type, hash_keys, plain
+from icefield.scan.deletes.keys import Ints, KeySet, Mask, check_type, hash_keys
 from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import NameMapping, Schema
 from icefield.storage import FileIO
+from icefield.types.arrow.equality import plain
 from icefield.types.arrow.types import child_fields, field_id
 
 _MOST_SETS: Final = 4

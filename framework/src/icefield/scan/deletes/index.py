@@ -23,12 +23,13 @@ from icefield.manifest import schemas as f
 from icefield.manifest.cache import cache_scope, decoded_cache
 from icefield.manifest.decoded import MANIFESTS
 from icefield.metadata import TableMetadata
-from icefield.partitioning.tuples import Ints, tuple_groups
+from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.deletes.assigned import AssignedDeletes, ScanDeletes
 from icefield.scan.deletes.scopes import ByAge, ByBounds, ByPath, FilesToAssign, Mask
 from icefield.scan.deletes.targets import data_files, path_bounds, vectors, without_empty
 from icefield.scan.partitions.united import partition_keys
 from icefield.storage import FileIO
+from icefield.types.arrow.equality import Ints
 
 _NONE: Final = np.zeros(0, np.int64)
 
@@ -190,6 +191,11 @@ def _sequences(entries: ManifestEntries) -> Ints:
         location = entries.manifest.manifest_path
         raise InvalidMetadata(f"manifest {location} has a live entry without a sequence number", location=location)
     return np.asarray(column)
+
+
+def delete_index(metadata: TableMetadata, entries: Iterable[ManifestEntries]) -> DeleteIndex:
+    """An index of delete files of a table."""
+    return DeleteIndex(entries, [spec.spec_id for spec in metadata.partition_specs if spec.is_unpartitioned])
 
 
 DELETE_INDEXES: Final[LruCache[Hashable, DeleteIndex]] = decoded_cache(64 << 20)

@@ -6,7 +6,8 @@ Null equals null. Floats are equal if their bits are equal, with one NaN, so tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +17,8 @@ import pyarrow.compute as pc
 
 from icefield.errors import UnsupportedFeature
 from icefield.partitioning.transforms.murmur3 import hash_slots
-from icefield.partitioning.tuples import float_bits
 from icefield.types import BinaryType, GeographyType, GeometryType, IcebergType, UnknownType, VariantType
-from icefield.types.arrow.nested import unwrap
+from icefield.types.arrow.equality import float_bits, plain
 
 Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
@@ -39,13 +39,6 @@ def check_type(kind: IcebergType, location: str) -> None:
             f"{location} deletes rows by a column of type {kind}; only columns of primitive types identify a row",
             location=location,
         )
-
-
-def plain(array: pa.Array) -> pa.Array:
-    """A column of a key without dictionaries and extensions."""
-    while isinstance(array, pa.ExtensionArray | pa.DictionaryArray):
-        array = unwrap(array)
-    return array
 
 
 def hash_keys(columns: Sequence[pa.Array], types: Sequence[IcebergType]) -> Words:
@@ -125,17 +118,8 @@ class KeySet:
         marks = hashes >> self._shift
         bits = self._marked[marks >> np.uint64(3)] >> (marks & np.uint64(7)).astype(np.uint8)
         rows = np.flatnonzero(bits & 1)
-        places = np.searchsorted(self._hashes, hashes[rows])
-        found = []
-        while len(rows):
-            # Repeat with the next key, for the few keys with a hash collision.
-            inside = places < len(self._hashes)
-            inside[inside] = self._hashes[places[inside]] == hashes[rows[inside]]
-            rows, places = rows[inside], places[inside]
-            equal = _equal_rows(columns, rows, self.columns, places)
-            found.append(rows[equal] if applying is None else rows[equal][self._apply(places[equal], applying)])
-            rows, places = rows[~equal], places[~equal] + 1
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+        rows, places = same_keys(hashes, rows, self._hashes, partial(equal_rows, columns, self.columns))
+        return rows if applying is None else rows[self._apply(places, applying)]
 
     def united(self, other: KeySet) -> KeySet:
         """A set with the keys of both."""
@@ -156,6 +140,25 @@ class KeySet:
         return some[inverse]
 
 
+def same_keys(hashes: Words, rows: Ints, held: Words, equal: Callable[[Ints, Ints], Mask]) -> tuple[Ints, Ints]:
+    """The rows with a key that is held, and the places of their keys.
+
+    ``held`` are the hashes of the keys, ascending. ``equal`` compares the keys of rows with the keys at places.
+    """
+    places = np.searchsorted(held, hashes[rows])
+    found, there = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    while len(rows):
+        # Repeat with the next key, for the few keys with a hash collision.
+        inside = places < len(held)
+        inside[inside] = held[places[inside]] == hashes[rows[inside]]
+        rows, places = rows[inside], places[inside]
+        good = equal(rows, places)
+        found.append(rows[good])
+        there.append(places[good])
+        rows, places = rows[~good], places[~good] + 1
+    return np.concatenate(found), np.concatenate(there)
+
+
 def _first_of_equal(columns: Sequence[pa.Array], hashes: Words, order: Ints) -> Mask:
     """Which rows, sorted by hash, are the first with their key; also groups equal keys together in ``order``.
 
@@ -166,20 +169,21 @@ def _first_of_equal(columns: Sequence[pa.Array], hashes: Words, order: Ints) -> 
     again = np.flatnonzero(~is_new)
     if not len(again):
         return is_new
-    differ = again[~_equal_rows(columns, order[again], columns, order[again - 1])]
+    differ = again[~equal_rows(columns, columns, order[again], order[again - 1])]
     starts = np.flatnonzero(is_new)
     for run in np.unique(np.searchsorted(starts, differ, side="right") - 1).tolist():
         start, stop = int(starts[run]), int(starts[run + 1]) if run + 1 < len(starts) else len(order)
         left = order[start:stop].copy()
         while len(left):
-            same = _equal_rows(columns, left, columns, np.full(len(left), left[0]))
+            same = equal_rows(columns, columns, left, np.full(len(left), left[0]))
             order[start : start + int(same.sum())] = left[same]
             is_new[start] = True
             start, left = start + int(same.sum()), left[~same]
     return is_new
 
 
-def _equal_rows(left: Sequence[pa.Array], rows: Ints, right: Sequence[pa.Array], places: Ints) -> Mask:
+def equal_rows(left: Sequence[pa.Array], right: Sequence[pa.Array], rows: Ints, places: Ints) -> Mask:
+    """Which rows of the left columns have the key of the right columns at the same position of ``places``."""
     here, there = pa.array(rows), pa.array(places)
     return equal_keys([column.take(here) for column in left], [column.take(there) for column in right])
 

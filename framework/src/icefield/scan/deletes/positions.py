@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icefield.abc import FormatAbility, ReadRequest
+from icefield.base.concurrency import LruCache
 from icefield.base.limits import MAX_DELETED_POSITIONS, MAX_PUFFIN_BLOB_BYTES
 from icefield.errors import InvalidFile, InvalidMetadata
 from icefield.expressions import BooleanExpression, EqualTo, bind, relocate
@@ -35,6 +36,11 @@ NONE: Final[Positions] = np.zeros(0, np.int64)
 
 _COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 _BATCH_ROWS: Final = 1 << 20
+
+_FEW_ROWS: Final = 1 << 12
+"""Up to this number of rows a dictionary of the paths costs more than it saves."""
+
+_PROJECTIONS: Final[LruCache[bytes, ColumnProjection]] = LruCache(64)
 
 
 def read_vector(io: FileIO, vector: DataFile, file: DataFile | None = None) -> Positions:
@@ -90,13 +96,9 @@ def stored_position_deletes(io: FileIO, file: DataFile, path: str | None = None)
     """The paths and positions of a position delete file as stored, including nulls."""
     abilities = io.file_format(file.file_format).abilities
     with open_file(io, file) as reader:
-        projection = ColumnProjection.resolve(
-            _COLUMNS,
-            reader.schema,
-            location=file.file_path,
-            dictionaries=frozenset({DELETE_FILE_PATH.field_id}),
-        )
+        projection = _projection(file, reader.schema)
         columns = projection.file_columns
+        has_dictionaries = FormatAbility.DICTIONARIES in abilities and file.record_count > _FEW_ROWS
         row_filter: BooleanExpression | None = None
         if path is not None and FormatAbility.FILTERS in abilities:
             row_filter = relocate(bind(_COLUMNS, EqualTo(DELETE_FILE_PATH.name, path)), columns)
@@ -104,11 +106,22 @@ def stored_position_deletes(io: FileIO, file: DataFile, path: str | None = None)
             columns,
             row_filter=row_filter,
             batch_rows=_BATCH_ROWS,
-            dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
+            dictionaries=projection.held_dictionaries if has_dictionaries else frozenset(),
         )
         for batch in deleted_rows(io, file, reader, request):
             paths, positions = projection.apply(batch).columns
             yield paths, positions
+
+
+def _projection(file: DataFile, file_schema: pa.Schema) -> ColumnProjection:
+    """The projection to the two columns, cached by file schema."""
+    key = file_schema.serialize().to_pybytes()  # schemas are equal without their field ids
+    known = _PROJECTIONS.get(key)
+    if known is None:
+        paths = frozenset({DELETE_FILE_PATH.field_id})
+        known = ColumnProjection.resolve(_COLUMNS, file_schema, location=file.file_path, dictionaries=paths)
+        _PROJECTIONS.put(key, known)
+    return known.at(file.file_path)
 
 
 def named_positions(file: DataFile, paths: pa.Array, positions: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.partitioning.tuples import Ints
 from icefield.storage.places import path_hashes
+from icefield.types.arrow.equality import Ints
 
 Mask = npt.NDArray[np.bool_]
 

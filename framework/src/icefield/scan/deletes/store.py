@@ -110,8 +110,12 @@ class DeleteStore:
         if not task.delete_files:
             return None
         positions, by_ids = [], dict[tuple[int, ...], list[DataFile]]()
+        # Thousands of small files may each apply to all data files: those already read are looked up in one step.
+        held = self._positions.get_many(delete.file_path for delete in task.delete_files)
         for delete in task.delete_files:
-            if delete.content is DataFileContent.EQUALITY_DELETES:
+            if (known := held.get(delete.file_path)) is not None:
+                positions.append(known.get(file.file_path, NONE))
+            elif delete.content is DataFileContent.EQUALITY_DELETES:
                 by_ids.setdefault(key_ids(delete), []).append(delete)
             else:
                 positions.append(self._of_file(delete, file))

@@ -14,9 +14,10 @@ from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
-from icefield.partitioning.tuples import Ints, tuple_groups
+from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.deletes.targets import vectors
 from icefield.scan.partitions.united import UnitedPartition
+from icefield.types.arrow.equality import Ints
 
 SUMS: Final = (
     "data_record_count",
@@ -29,9 +30,6 @@ SUMS: Final = (
     "equality_delete_file_count",
 )
 """The columns of ``PartitionSums.sums``."""
-
-COUNTS_OF_FILES: Final = [SUMS.index(name) for name in SUMS if name.endswith(("file_count", "dv_count"))]
-"""The indexes of the sums that count files."""
 
 SUMMED_COLUMNS: Final = frozenset(
     {f.STATUS, f.SNAPSHOT_ID, f.CONTENT, f.FILE_FORMAT, f.RECORD_COUNT, f.FILE_SIZE, f.PARTITION}
@@ -57,12 +55,6 @@ class PartitionSums:
 
     def __len__(self) -> int:
         return len(self.spec_ids)
-
-    @property
-    def has_files(self) -> npt.NDArray[np.bool_]:
-        """Which partitions have files."""
-        held: npt.NDArray[np.bool_] = (self.sums[:, COUNTS_OF_FILES] != 0).max(axis=1, initial=False)
-        return held
 
     def take(self, rows: Ints) -> PartitionSums:
         """The partitions at these positions."""
@@ -127,16 +119,7 @@ class SummingUp:
     def add_live(self, entries: Iterable[ManifestEntries]) -> None:
         """Count the live files of manifests. A deleted file only counts for the time of the last change."""
         for part in entries:
-            self.add(self._of(part, (part.status() != EntryStatus.DELETED).astype(np.int64)))
-
-    def add_changes(self, entries: Iterable[ManifestEntries]) -> None:
-        """Add the files that the snapshots of the manifests added, and subtract the files that they removed."""
-        for part in entries:
-            status = part.status()
-            own = np.asarray(part.column(f.SNAPSHOT_ID)) == part.manifest.added_snapshot_id
-            changed = part.filter(own & (status != EntryStatus.EXISTING))
-            signs = np.where(changed.status() == EntryStatus.DELETED, np.int64(-1), np.int64(1))
-            self.add(self._of(changed, signs))
+            self.add_signed(part, (part.status() != EntryStatus.DELETED).astype(np.int64))
 
     def result(self) -> PartitionSums:
         """The sums of all parts."""
@@ -145,7 +128,8 @@ class SummingUp:
         empty = PartitionSums(pa.nulls(0, kind), none, np.zeros((0, len(SUMS)), np.int64), none, none)
         return combined([empty, *self._parts])
 
-    def _of(self, part: ManifestEntries, signs: Ints) -> PartitionSums:
+    def add_signed(self, part: ManifestEntries, signs: Ints) -> None:
+        """Add each file of a manifest as many times as its sign says: 1, 0 or -1."""
         count = len(part)
         contents = np.asarray(part.column(f.CONTENT))
         rows, sizes = np.asarray(part.column(f.RECORD_COUNT)), np.asarray(part.column(f.FILE_SIZE))
@@ -177,14 +161,16 @@ class SummingUp:
         distinct, places = np.unique(ids, return_inverse=True)
         # -1 for an expired snapshot.
         times = np.array([self._times.get(each, -1) for each in distinct.tolist()], np.int64)
-        return combined(
-            [
-                PartitionSums(
-                    self._united.tuples(part.spec_id, part.partition),
-                    np.full(count, part.spec_id, np.int64),
-                    sums.T,
-                    times[places],
-                    ids,
-                )
-            ]
+        self.add(
+            combined(
+                [
+                    PartitionSums(
+                        self._united.tuples(part.spec_id, part.partition),
+                        np.full(count, part.spec_id, np.int64),
+                        sums.T,
+                        times[places],
+                        ids,
+                    )
+                ]
+            )
         )

@@ -14,9 +14,9 @@ from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.spec import normalised_key
 from icefield.partitioning.transforms import VoidTransform
-from icefield.partitioning.tuples import Ints
 from icefield.schema import Schema
 from icefield.types import IcebergType, NestedField, StructType, UnknownType
+from icefield.types.arrow.equality import Ints
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import to_arrow_array
 

@@ -15,9 +15,9 @@ from icefield.expressions import BooleanExpression, Residuals
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import NAMES
-from icefield.partitioning.tuples import Ints
 from icefield.scan.deletes.assigned import AssignedDeletes, ScanDeletes
 from icefield.scan.tasks import FileScanTask, PlannedTask, TaskRows
+from icefield.types.arrow.equality import Ints
 
 
 @dataclass(eq=False)

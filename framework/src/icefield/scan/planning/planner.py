@@ -25,6 +25,7 @@ from icefield.manifest import (
     PLAN_COLUMNS,
     EntryStatus,
     ManifestContent,
+    ManifestEntries,
     ManifestFile,
     ManifestList,
     ManifestRequest,
@@ -34,7 +35,7 @@ from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTENT
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, index_key, kept_index
+from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, delete_index, index_key, kept_index
 from icefield.scan.deletes.targets import DELETE_STATISTICS
 from icefield.scan.planning.duplicates import DistinctPaths
 from icefield.scan.planning.manifest_filter import ManifestFilter
@@ -42,6 +43,7 @@ from icefield.scan.planning.manifest_reads import in_lots
 from icefield.scan.planning.matching import Matched, MatchManifests, run_in_lots
 from icefield.scan.planning.planned_files import PlannedFiles
 from icefield.scan.planning.pruning import (
+    Mask,
     decisive_statistics,
     equality_deletes_that_may_match,
     needed_statistics,
@@ -78,6 +80,13 @@ class PlanReport:
     def _telling(self, planned: Iterator[T]) -> Iterator[T]:
         with self.io.listeners.operation("plan-scan", self.table, nested=False):
             yield from planned
+
+    def kept(self, part: ManifestEntries, mask: Mask, columns: frozenset[int]) -> ManifestEntries:
+        """The chosen files of a manifest, which are counted as planned, and the others as skipped."""
+        kept = part.select(columns).filter(mask)
+        self.files_planned += len(kept)
+        self.files_skipped += len(part) - len(kept)
+        return kept
 
     def tell(self, snapshot_id: int) -> None:
         """Tell the listeners about the finished plan of a snapshot; -1 if no snapshot was planned."""
@@ -235,8 +244,7 @@ class ScanPlanner:
             if len(entries) < np.count_nonzero(part.status() != EntryStatus.DELETED):
                 key = None  # the index depends on the filter
             parts.append(entries)
-        unpartitioned = {spec.spec_id for spec in self._metadata.partition_specs if spec.is_unpartitioned}
-        index = DeleteIndex(parts, unpartitioned)
+        index = delete_index(self._metadata, parts)
         if key is not None:
             DELETE_INDEXES.put(key, index)
         return key, index

@@ -31,7 +31,7 @@ from icefield.transaction.files.append import AddedFiles
 from icefield.transaction.head.branch_head import Head, Mask, head_of
 from icefield.transaction.head.filtering import RowFilter
 from icefield.transaction.head.matching import NamedFiles, PartitionSet
-from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer, same_table
+from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
 
 
 class CherryPick(SnapshotProducer):
@@ -83,7 +83,7 @@ class CherryPick(SnapshotProducer):
         self._begin(base, context)
         self._assembler.finish()
         moved = self._moved(base, branch, source.snapshot_id)
-        return Changes((moved, *remembering(base, branch, [source])), same_table(base))
+        return Changes((moved, *remembering(base, branch, [source])))
 
     def _while_there_is(self, source_id: int, changes: Changes) -> Changes:
         """Make a service refuse the change once the source has expired, since expiry deletes the files of the source.

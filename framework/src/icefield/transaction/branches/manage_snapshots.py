@@ -17,7 +17,7 @@ from icefield.metadata.updates.snapshots import RemoveSnapshotRef, SetSnapshotRe
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.branches.cherry_pick import CherryPick, PublishChanges
 from icefield.transaction.head.branch_head import Head
-from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer, same_table
+from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
 
 Refs = dict[str, SnapshotRef]
 Step = Callable[[TableMetadata, Refs], None]
@@ -308,7 +308,7 @@ class CreateBranch(SnapshotProducer):
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Create the branch at the current snapshot, or at a new snapshot if the table has none."""
-        made = Changes((), same_table(base))
+        made = Changes()
         snapshot_id = base.current_snapshot_id
         if snapshot_id is None:
             made = super().apply(base, context)

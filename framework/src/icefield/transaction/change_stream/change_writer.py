@@ -21,9 +21,10 @@ from icefield.errors import IcefieldError, InvalidArgument
 from icefield.manifest.data_file import DataFile
 from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.deletes.key_columns import columns_of
-from icefield.scan.deletes.keys import hash_keys, plain
+from icefield.scan.deletes.keys import hash_keys
 from icefield.transaction.change_stream.key_index import KeyIndex
 from icefield.transaction.change_stream.kinds import ChangeKind, Kinds
+from icefield.types.arrow.equality import plain
 from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
 from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from icefield.scan.deletes.keys import Ints, Mask, Words, equal_keys
+from icefield.scan.deletes.keys import Ints, Mask, Words, equal_rows, same_keys
 from icefield.writing.ordered_writer import RowPlaces
 
 
@@ -47,24 +47,14 @@ class _KeyRun:
 
     def find(self, hashes: Words, columns: Sequence[pa.Array]) -> tuple[Ints, Ints]:
         """The indices of the given keys that have a live row here, and their places in the run."""
-        rows = np.arange(len(hashes))
-        places = np.searchsorted(self.hashes, hashes)
-        found, there = [], []
-        while len(rows):
-            inside = places < len(self.hashes)
-            inside[inside] = self.hashes[places[inside]] == hashes[rows[inside]]
-            rows, places = rows[inside], places[inside]
+
+        def equal(rows: Ints, places: Ints) -> Mask:
             good = self.live[places]
             if good.any():
-                mine, theirs = pa.array(rows[good]), pa.array(places[good])
-                good[good] = equal_keys(
-                    [column.take(mine) for column in columns], [column.take(theirs) for column in self.columns]
-                )
-            found.append(rows[good])
-            there.append(places[good])
-            rows, places = rows[~good], places[~good] + 1
-        none = np.zeros(0, np.int64)
-        return (np.concatenate(found), np.concatenate(there)) if found else (none, none)
+                good[good] = equal_rows(columns, self.columns, rows[good], places[good])
+            return good
+
+        return same_keys(hashes, np.arange(len(hashes)), self.hashes, equal)
 
     def kept(self) -> _KeyRun:
         """The run without the keys of removed rows."""

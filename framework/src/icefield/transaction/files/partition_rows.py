@@ -74,13 +74,9 @@ class _SourceColumn:
         if isinstance(self._transform, transforms.IdentityTransform):
             return self._leaf(Op.IN, tuple(known))
         if isinstance(self._transform, transforms.TemporalTransform):
-            if isinstance(kind, iceberg.DateType):
-                limits, scale = INT32, 0
-            else:
-                limits, scale = (
-                    INT64,
-                    1000 if isinstance(kind, iceberg.TimestampNanoType | iceberg.TimestamptzNanoType) else 1,
-                )
+            limits, scale = INT32, 0
+            if isinstance(kind, iceberg.AnyTimestampType):
+                limits, scale = INT64, 10 ** (kind.digits - 6)
             start = _begin(self._transform, int(min(known)), scale)
             end = _begin(self._transform, int(max(known)) + 1, scale) - 1
             return self._range(start, end, limits)

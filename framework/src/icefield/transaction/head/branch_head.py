@@ -94,12 +94,15 @@ class Head:
         columns: Iterable[int] = PLAN_COLUMNS,
         statistics: StatisticsRequest = _NO_STATISTICS,
         *,
-        remember: bool = True,
+        rewriting: bool = False,
     ) -> Iterator[ManifestEntries]:
-        """The entries of several manifests, in order, read ahead by threads; ``remember`` keeps them in the cache."""
+        """The entries of several manifests, in order, read ahead by threads.
+
+        ``rewriting``: they are only written to other manifests, so statistics may be encoded, and none is cached.
+        """
         typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
-        request = ManifestRequest(frozenset(columns), statistics)
-        for group in manifest_groups(ManifestReader(self.io, remember=remember), typed, request):
+        request = ManifestRequest(frozenset(columns), statistics, encoded=rewriting)
+        for group in manifest_groups(ManifestReader(self.io, remember=not rewriting), typed, request):
             yield from group
 
     def find(

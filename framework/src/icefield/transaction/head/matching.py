@@ -56,13 +56,15 @@ class NamedFiles:
         """Masks of the named live entries, by position of their manifest in the list."""
         if not len(self):
             return {}
-        wanted, vectors = pa.array(self._files, pa.string()), _VectorNames(self._vectors)
+        wanted = pa.array(self._files, pa.string())
+        paths, offsets = ([key[at] for key in self._vectors] for at in (0, 1))
+        vectors = _pairs(pa.array(paths, pa.string()), pa.array(offsets, pa.int64()))
         known = [file for file in (*self._files.values(), *self._vectors.values()) if file is not None]
         find = PartitionSet(head, known).manifests if len(known) == len(self) else head.live
         return head.find(
             [one for content in contents for one in find(content)],
             lambda entries: (
-                np.asarray(pc.is_in(entries.column(f.FILE_PATH), value_set=wanted)) | vectors.among(entries)
+                np.asarray(pc.is_in(entries.column(f.FILE_PATH), value_set=wanted)) | _named_vectors(entries, vectors)
             ),
         )
 
@@ -92,34 +94,18 @@ class NamedFiles:
         )
 
 
-class _VectorNames:
-    """Deletion vectors by path and offset, looked for in whole columns."""
+def _named_vectors(entries: ManifestEntries, vectors: pa.StructArray) -> Mask:
+    """A mask of the entries that are among some deletion vectors, each a path and an offset."""
+    paths, offsets = entries.column(f.FILE_PATH), entries.column(f.CONTENT_OFFSET)
+    mask = np.asarray(pc.is_in(paths, value_set=vectors.field(0))).copy()
+    if mask.any():
+        chosen = pa.array(mask)
+        mask[mask] = same_tuples(_pairs(paths.filter(chosen), offsets.filter(chosen)), vectors)
+    return mask
 
-    def __init__(self, named: Iterable[tuple[str, int]]) -> None:
-        pairs = [*named]
-        self._paths = pa.array([path for path, _ in pairs], pa.string()).unique()
-        self._offsets = np.unique(np.array([offset for _, offset in pairs], np.int64))
-        self._named = self._codes(pa.array([path for path, _ in pairs], pa.string()), [offset for _, offset in pairs])
 
-    def among(self, entries: ManifestEntries) -> Mask:
-        """A mask of the named entries."""
-        mask = np.zeros(len(entries), bool)
-        if len(self._named):
-            paths = entries.column(f.FILE_PATH)
-            rows = np.flatnonzero(np.asarray(pc.is_in(paths, value_set=self._paths)))
-            taken = pa.array(rows)
-            offsets = pc.fill_null(entries.column(f.CONTENT_OFFSET).take(taken), -1)
-            mask[rows] = np.isin(self._codes(paths.take(taken), offsets), self._named)
-        return mask
-
-    def _codes(self, paths: pa.Array, offsets: Any) -> np.ndarray[Any, Any]:
-        """A number for each pair of a path and an offset; -1 for an offset of no named vector."""
-        if not len(paths):
-            return np.zeros(0, np.int64)
-        held = np.asarray(offsets)
-        places = np.minimum(np.searchsorted(self._offsets, held), len(self._offsets) - 1)
-        numbers = np.asarray(pc.index_in(paths, value_set=self._paths), np.int64) * len(self._offsets) + places
-        return np.where(self._offsets[places] == held, numbers, -1)
+def _pairs(paths: pa.Array, offsets: pa.Array) -> pa.StructArray:
+    return pa.StructArray.from_arrays([paths, offsets], ["path", "offset"])
 
 
 class PartitionSet:

@@ -69,7 +69,7 @@ def property_strings(properties: Mapping[str, Any]) -> dict[str, str]:
         raise InvalidArgument(f"properties are a mapping of names to values, not {properties!r:.200}")
     for key in properties:
         check_key(key)
-    return {key: _string(key, value) for key, value in properties.items()}
+    return {key: property_string(key, value) for key, value in properties.items()}
 
 
 def check_key(key: object) -> None:
@@ -78,7 +78,8 @@ def check_key(key: object) -> None:
         raise InvalidArgument(f"the name of a property must be a non-empty string, not {key!r}")
 
 
-def _string(key: str, value: Any) -> str:
+def property_string(key: str, value: Any) -> str:
+    """A value of a property as a string. Raises ``InvalidArgument``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):

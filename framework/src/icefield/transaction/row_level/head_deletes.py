@@ -9,17 +9,16 @@ from typing import Any
 
 from icefield import scan as scans
 from icefield.base.concurrency import lazy
-from icefield.manifest.columns import PLAN_COLUMNS
+from icefield.expressions import AlwaysTrue
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.manifest.schemas import SEQUENCE_NUMBER
 from icefield.scan import FileScanTask, ScanContext
-from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, index_key, kept_index
+from icefield.scan.deletes.index import DeleteIndex
 from icefield.scan.deletes.store import DeleteStore
-from icefield.scan.deletes.targets import DELETE_STATISTICS
+from icefield.scan.planning.planner import ScanPlanner
 from icefield.scan.reading import TaskReader
 from icefield.schema import Schema
-from icefield.transaction.conflicts import delete_index
 from icefield.transaction.head.branch_head import Head
 
 
@@ -51,18 +50,10 @@ class HeadDeletes:
 
     @lazy
     def _index(self) -> DeleteIndex | None:
-        head = self._head
-        manifests = [manifest for _, manifest in head.live(ManifestContent.DELETES)]
-        if not manifests:
+        head, metadata = self._head, self._head.metadata
+        if head.snapshot is None or not head.live(ManifestContent.DELETES):
             return None
-        key = index_key(head.io, head.metadata, manifests, head.metadata.current_schema_id, PLAN_COLUMNS)
-        found = kept_index(key, filtered=False)
-        if found is None:
-            parts = head.read(manifests, statistics=DELETE_STATISTICS)
-            found = delete_index(head, [part.filter(part.live()) for part in parts])
-            if key is not None:
-                DELETE_INDEXES.put(key, found)
-        return found
+        return ScanPlanner(metadata, head.io, head.snapshot, metadata.schema(), AlwaysTrue()).delete_index()
 
     def tasks(self, entries: ManifestEntries) -> Iterator[FileScanTask]:
         """A task for each data file, with the deletes that apply to it."""

@@ -214,8 +214,7 @@ class ManifestAssembler:
             key: group for key, group in zip(keys, groups, strict=True) if key is not None and key not in self._made
         }
         parts = [part.manifest for group in missing.values() for part in group]
-        # Other manifests replace these, so that the next commit does not read them.
-        entries = Head(self._base, None, self._context.io).read(parts, ALL_COLUMNS, remember=False)
+        entries = Head(self._base, None, self._context.io).read(parts, ALL_COLUMNS, rewriting=True)
 
         def fill(writer: ManifestWriter, key: Any) -> None:
             removals = [_carry(writer, *joined) for joined in _joined(entries, missing[key])]

@@ -19,7 +19,7 @@ from icefield.metadata import MAIN_BRANCH, AddEncryptionKey, AddSnapshot, SetSna
 from icefield.metadata.properties import MANIFEST_MERGE_ENABLED, WRITE_WAP_ENABLED, get_bool
 from icefield.metadata.refs import branch as new_branch
 from icefield.metadata.remembered import remembering
-from icefield.metadata.requirements import AssertRefSnapshotID, AssertTableUUID, TableRequirement
+from icefield.metadata.requirements import AssertRefSnapshotID
 from icefield.metadata.snapshots import STAGED_WAP_ID, Operation, Snapshot
 from icefield.scan.deletes.targets import DELETE_STATISTICS, data_files_of
 from icefield.storage import LocationProvider
@@ -131,11 +131,9 @@ class SnapshotProducer(Action):
         if branch is None:
             # A service that merges commits by their requirements may expire the parent of this snapshot.
             head_id = None if head.snapshot is None else head.snapshot.snapshot_id
-            return Changes(
-                (*keys, AddSnapshot(snapshot)), (*same_table(base), AssertRefSnapshotID(MAIN_BRANCH, head_id))
-            )
+            return Changes((*keys, AddSnapshot(snapshot)), (AssertRefSnapshotID(MAIN_BRANCH, head_id),))
         moved = self._moved(base, branch, snapshot.snapshot_id)
-        return Changes((*keys, AddSnapshot(snapshot), moved, *remembering(base, branch, [snapshot])), same_table(base))
+        return Changes((*keys, AddSnapshot(snapshot), moved, *remembering(base, branch, [snapshot])))
 
     def _is_needless(self, changes: FileChanges) -> bool:
         """Whether no snapshot is to be made."""
@@ -278,8 +276,3 @@ def _count_manifests(
         replaced=before - untouched,
         entries_processed=processed,
     )
-
-
-def same_table(base: TableMetadata) -> tuple[TableRequirement, ...]:
-    """The requirement that the table is still the same one."""
-    return () if base.table_uuid is None else (AssertTableUUID(base.table_uuid),)

@@ -52,7 +52,9 @@ class WriteResult:
         added, marked = number("added-records"), number("added-position-deletes")
         gone = number("deleted-records") - number("removed-position-deletes")
         inserted = added if edited is None else edited.inserted
-        deleted = marked + gone - added + inserted if edited is None or edited.deleted is None else edited.deleted
+        deleted = None if edited is None else edited.deleted
+        if deleted is None:
+            deleted = marked + gone - added + inserted
         self.rows_inserted += inserted
         self.rows_updated += 0 if edited is None else edited.updated
         is_known = self.rows_deleted is not None and not number("added-equality-deletes")

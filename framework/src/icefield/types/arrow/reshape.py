@@ -124,8 +124,7 @@ def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> S
         shape = resolve(kind, stored, rules, path)
         if shape.held != stored:
             raise rules.mismatch(kind, held, path)
-        convert = shape.convert
-        return Shape(held, unwrap if convert is None else lambda array: convert(unwrap(array)))
+        return Shape(held, after_unwrap(shape.convert))
     if isinstance(kind, StructType) and pa.types.is_struct(held):
         return _resolve_struct(kind, held, rules, path)
     if isinstance(kind, ListType) and is_list_like(held):
@@ -133,6 +132,11 @@ def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> S
     if isinstance(kind, MapType) and (pa.types.is_map(held) or pa.types.is_list(held)):
         return _resolve_map(kind, held, rules, path)
     raise rules.mismatch(kind, held, path)
+
+
+def after_unwrap(convert: Convert | None) -> Convert:
+    """A conversion of arrays that are unwrapped first: see ``unwrap``."""
+    return unwrap if convert is None else lambda array: convert(unwrap(array))
 
 
 def _resolve_struct(kind: StructType, held: pa.DataType, rules: Rules, path: Path) -> Shape:

@@ -6,11 +6,23 @@ from typing import Final
 
 import pyarrow as pa
 
-from icefield_avro.nodes import SIZED, VARINTS, Array, Map, Node, Optional, Primitive, Record, item_size, reach
+from icefield_avro.nodes import (
+    SIZED,
+    VARINTS,
+    Array,
+    Map,
+    Node,
+    Optional,
+    Primitive,
+    Record,
+    encoded_entry,
+    item_size,
+    reach,
+)
 from icefield_avro.selection import Selection
 from icefield_avro.skipping import Budget, skipper
 from icefield_avro.vectorized.int_maps import IntMapStep
-from icefield_avro.vectorized.nested import ArrayStep, FixedItems, Layout, MapStep, RecordStep
+from icefield_avro.vectorized.nested import ArrayStep, EncodedStep, FixedItems, Layout, MapStep, RecordStep
 from icefield_avro.vectorized.steps import FixedStep, NullStep, OptionalStep, SizedStep, Step, VarintStep
 
 MAX_REACH: Final = 1 << 20
@@ -52,6 +64,8 @@ def _step(node: Node, selection: Selection | None) -> Step:
             return OptionalStep(node, _step(node.inner, selection), _type(selection))
         case Record():
             return _record(node, selection)
+        case Array() | Map() if pa.types.is_binary(_type(selection)):
+            return _encoded(node)
         case Array():
             return _array(node, selection)
         case Map():
@@ -80,6 +94,14 @@ def _array(node: Array, selection: Selection | None) -> Step:
     if isinstance(item, FixedStep):
         return FixedItems(item, _type(selection))
     return ArrayStep(item, size, skipper(node.item.node, Budget()), _type(selection))
+
+
+def _encoded(node: Array | Map) -> Step:
+    """A map whose bytes are those that a writer writes. Raises ``Unfit`` for a map that must be encoded anew."""
+    key, value = encoded_entry(node) or (None, None)
+    if isinstance(key, Primitive) and isinstance(value, Primitive) and key.wire == "int" and value.wire != "fixed":
+        return EncodedStep(_step(node, None))
+    raise Unfit
 
 
 def _map(node: Map, selection: Selection | None) -> Step:

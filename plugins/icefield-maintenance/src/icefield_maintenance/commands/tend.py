@@ -38,8 +38,8 @@ def run(context: Context, policy: str | None, tables: tuple[str, ...], every: in
         time.sleep(max(0.0, every / 1000 - (time.monotonic() - began)))
     if not outcomes:
         context.hint("all tables are at their goals")
-    if failed := outcomes["failed"]:
-        raise IcefieldError(f"{failed:,} of {outcomes.total():,} operations failed")
+    if failed := outcomes["failed"] + outcomes["overdue"]:
+        raise IcefieldError(f"{failed:,} of {outcomes.total():,} operations failed, or are overdue")
 
 
 def _rows(

@@ -19,6 +19,7 @@ from icefield.scan import FileScanTask, TableScan
 from icefield.storage import Mask
 
 from icefield_maintenance.compaction.policy import RewriteDataPolicy, Sizes
+from icefield_maintenance.tend.costs import REQUEST_BYTES
 
 Ints = npt.NDArray[np.int64]
 
@@ -35,6 +36,8 @@ class Candidates:
     rows: Ints
     heavy: Mask
     """The mask of files with so many deletes that they are rewritten even alone."""
+    dead: Ints
+    """The bytes of deleted rows, by the share of each file's rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class RewritePlan:
         order = np.argsort(partitions, kind="stable")
         ends = np.flatnonzero(np.diff(partitions[order], append=-2)) + 1
         starts = np.concatenate(([0], ends[:-1]))
-        found = []
+        found: list[Ints] = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             members = order[start:end]
             for packed in pack(sizes[members].tolist(), self._sizes.group, _LOOKBACK):
@@ -93,6 +96,9 @@ class RewritePlan:
                 total, is_heavy = int(sizes[chosen].sum()), bool(heavy[chosen].any())
                 if self._sizes.is_worth_it(total, len(chosen), self._policy.min_input_files, is_heavy=is_heavy):
                     found.append(chosen)
+        if self._policy.max_rewritten_bytes is not None:
+            dead = np.concatenate([part.dead for part in parts])
+            found = most_gainful(found, sizes, dead, heavy, self._sizes.target, self._policy.max_rewritten_bytes)
         return in_job_order([self._group(parts, chosen) for chosen in found], self._policy.rewrite_job_order)
 
     def _candidates(self) -> Iterator[Candidates]:
@@ -109,24 +115,25 @@ class RewritePlan:
             named = pa.concat_arrays(paths) if paths else pa.array([], pa.string())
             only = named if only is None else named.filter(pc.is_in(named, value_set=only))
         for planned in planner.files():
-            mask, heavy = self._judged(planned)
+            mask, heavy, dead = self._judged(planned)
             if only is not None:
                 mask &= np.asarray(pc.is_in(_paths(planned), value_set=only))
             rows = np.flatnonzero(mask)
             if len(rows):
-                yield Candidates(planned.entries.take(rows), planned.deletes, rows, heavy[rows])
+                yield Candidates(planned.entries.take(rows), planned.deletes, rows, heavy[rows], dead[rows])
 
-    def _judged(self, planned: PlannedFiles) -> tuple[Mask, Mask]:
-        """The mask of files that are worth rewriting, and the mask of files that are worth it even on their own."""
+    def _judged(self, planned: PlannedFiles) -> tuple[Mask, Mask, Ints]:
+        """The masks of files that are worth rewriting, and that are so even alone; and the bytes of deleted rows."""
         policy, entries = self._policy, planned.entries
         sizes = np.asarray(entries.column(f.FILE_SIZE))
-        heavy = np.full(len(entries), policy.rewrite_all)
+        heavy, dead = np.full(len(entries), policy.rewrite_all), np.zeros(len(entries), np.int64)
         if planned.deletes is not None:
             if policy.delete_file_threshold is not None:
                 heavy |= planned.deletes.counts() >= policy.delete_file_threshold
             rows, gone = np.asarray(entries.column(f.RECORD_COUNT)), planned.deletes.known_deleted_rows()
             heavy |= (gone > 0) & (gone >= policy.delete_ratio_threshold * np.maximum(rows, 0))
-        return heavy | (sizes < self._sizes.least) | (sizes > self._sizes.most), heavy
+            dead = (sizes * np.clip(gone / np.maximum(rows, 1), 0, 1)).astype(np.int64)
+        return heavy | (sizes < self._sizes.least) | (sizes > self._sizes.most), heavy, dead
 
     def _partitions(self, parts: Sequence[Candidates]) -> Ints:
         """A number for the partition of each file. All files with another spec than the new files share one number."""
@@ -150,6 +157,27 @@ class RewritePlan:
         if not respecified and self._spec.fields:
             partition = self._spec.partition_path(self.metadata.schema(), tasks[0].file.partition)
         return FileGroup(tuple(tasks), partition, respecified)
+
+
+def most_gainful(groups: Sequence[Ints], sizes: Ints, dead: Ints, heavy: Mask, target: int, most: int) -> list[Ints]:
+    """The groups that gain most for each byte, of at most ``most`` bytes in all; a group that does not fit is divided.
+
+    Groups are positions in the other arrays. A part has the smallest files of its group, and its heavy ones: at least
+    two files, or one that is heavy or above the target.
+    """
+
+    def gain(group: Ints) -> float:
+        total = max(1, int(sizes[group].sum()))
+        return float((len(group) - -(-total // target)) * REQUEST_BYTES + int(dead[group].sum())) / total
+
+    chosen, left = [], most
+    for group in sorted(groups, key=gain, reverse=True):
+        ordered = group[np.argsort(sizes[group] - dead[group], kind="stable")]
+        part = ordered[np.cumsum(sizes[ordered]) <= left]
+        if len(part) > 1 or heavy[part].any() or (sizes[part] > target).any():
+            chosen.append(np.sort(part))
+            left -= int(sizes[part].sum())
+    return chosen
 
 
 def in_job_order(groups: list[FileGroup], order: str) -> list[FileGroup]:

@@ -46,6 +46,7 @@ class RewriteDataPolicy:
     delete_file_threshold: int | None = None
     delete_ratio_threshold: float = 0.3
     max_group_bytes: int | None = None
+    max_rewritten_bytes: int | None = None
     partial_progress: bool = False
     max_commits: int = 10
     max_failed_commits: int | None = None
@@ -62,6 +63,7 @@ class RewriteDataPolicy:
             "min_input_files": self.min_input_files,
             "delete_file_threshold": self.delete_file_threshold,
             "max_file_group_size_bytes": self.max_group_bytes,
+            "max_rewritten_bytes": self.max_rewritten_bytes,
             "max_commits": self.max_commits,
             "max_concurrent_file_group_rewrites": self.max_concurrent_groups,
         }

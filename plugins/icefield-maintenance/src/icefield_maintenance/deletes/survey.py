@@ -45,7 +45,7 @@ class DeleteSurvey:
                 rows = np.arange(len(entries)) if len(live) == len(entries) else np.flatnonzero(entries.status() != 2)
                 self._parts.append(live)
                 self._places.append((position, rows, len(entries)))
-        self._index = delete_index(head, self._parts)
+        self._index = delete_index(head.metadata, self._parts)
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))

@@ -109,7 +109,7 @@ class Clustering:
             read: Iterator[ManifestEntries] = iter([self.held[owner] for owner in wanted])
             self.held.clear()
         else:
-            read = head.read([self.manifests[owner] for owner in wanted], ALL_COLUMNS)
+            read = head.read([self.manifests[owner] for owner in wanted], ALL_COLUMNS, rewriting=True)
         ends = np.searchsorted(owners, wanted, side="right").tolist()
         parts = []
         for owner, start, end, entries in zip(wanted, [0, *ends[:-1]], ends, read, strict=True):
@@ -138,7 +138,8 @@ def cluster(
     partitions: list[ManifestEntries] = []
     held: list[ManifestEntries] = []
     live_bytes = 0.0
-    for manifest, entries in zip(manifests, head.read(manifests, ALL_COLUMNS if hold else _KEYS), strict=True):
+    read = head.read(manifests, ALL_COLUMNS if hold else _KEYS, rewriting=hold)
+    for manifest, entries in zip(manifests, read, strict=True):
         live = entries.select(_KEYS).filter(entries.live())
         counts.append(len(live))
         partitions.append(live)

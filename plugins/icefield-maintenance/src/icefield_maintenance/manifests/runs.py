@@ -106,7 +106,7 @@ class RunClustering:
 
     def _sorted(self, head: EntryReader) -> Iterator[ManifestEntries]:
         """The live entries in their order, those of a few runs at a time."""
-        read = iter(head.read(self.manifests, ALL_COLUMNS))
+        read = iter(head.read(self.manifests, ALL_COLUMNS, rewriting=True))
         waiting: list[ManifestEntries] = []
         for run in self.runs:
             for _ in run:

@@ -27,7 +27,9 @@ _FULL_ENOUGH: Final = 0.6
 class EntryReader(Protocol):
     """Reads manifests of one table: a ``Head``, or its counterpart on executors."""
 
-    def read(self, manifests: Sequence[ManifestFile], columns: Iterable[int]) -> Iterator[ManifestEntries]:
+    def read(
+        self, manifests: Sequence[ManifestFile], columns: Iterable[int], *, rewriting: bool
+    ) -> Iterator[ManifestEntries]:
         """The entries of several manifests, in their order."""
 
 

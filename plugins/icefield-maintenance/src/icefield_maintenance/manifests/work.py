@@ -51,11 +51,14 @@ class _ManifestEntryReader:
     work: WriteExisting
     workers: int | None
 
-    def read(self, manifests: Sequence[ManifestFile], columns: Iterable[int]) -> Iterator[ManifestEntries]:
+    def read(
+        self, manifests: Sequence[ManifestFile], columns: Iterable[int], *, rewriting: bool
+    ) -> Iterator[ManifestEntries]:
         """The entries of several manifests, in their order."""
         typed = [(one, self.work.partition_type) for one in manifests]
-        reader = ManifestReader(self.work.form.io, remember=False)
-        for group in manifest_groups(reader, typed, ManifestRequest(frozenset(columns)), self.workers):
+        reader = ManifestReader(self.work.form.io, remember=not rewriting)
+        request = ManifestRequest(frozenset(columns), encoded=rewriting)
+        for group in manifest_groups(reader, typed, request, self.workers):
             yield from group
 
 

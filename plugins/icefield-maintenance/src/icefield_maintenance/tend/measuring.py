@@ -19,7 +19,8 @@ def _of_data_files(result: RewriteDataFilesResult) -> dict[str, Any]:
         "rewritten_bytes": result.rewritten_bytes,
     }
     if result.failed_groups:
-        found |= {"outcome": "lost", "message": f"{result.failed_data_files} data files were changed meanwhile"}
+        message = f"{result.failed_data_files} data files were changed meanwhile, or could not be read; see the log"
+        found |= {"outcome": "lost", "message": message}
     return found
 
 

@@ -14,7 +14,14 @@ from icefield_maintenance.tend.goals import GOALS, Goals, goals_in
 from icefield_maintenance.tend.lease import TableLease
 from icefield_maintenance.tend.planning import Decision, decisions_by
 from icefield_maintenance.tend.policy import Policy
-from icefield_maintenance.tend.record import TendedOperation, TendRecord, reason_to_wait, recorded_operations
+from icefield_maintenance.tend.record import (
+    TendedOperation,
+    TendRecord,
+    bytes_left,
+    reason_to_wait,
+    recorded_operations,
+    within,
+)
 
 if TYPE_CHECKING:
     from icefield import Table
@@ -61,14 +68,18 @@ def outlook_of(table: Table, policy: Policy, record: Table | None, now_ms: int) 
             past.note(each, now_ms)
         done = [*recorded_operations(record, now_ms, days=_DAYS, of=name)]
     decided = decisions_by(policy, table, past.done(name), now_ms, with_erasures=record is not None)
-    plan = tuple((each, reason_to_wait(each, name, past, policy.budget, now_ms)) for each in islice(decided, _MOST))
+    left = bytes_left(past, policy.budget, now_ms)
+    plan = []
+    for decision in islice(decided, _MOST):
+        reason = reason_to_wait(decision, name, past, policy.budget, now_ms)
+        plan.append((decision, reason) if reason else within(decision, table, policy.budget, left))
     goals, _ = goals_in(table.properties, policy.goals_of(table.name()) or Goals())
     held = TableLease.of(table.metadata)
     return TableOutlook(
         goals=goals,
         is_enabled=_is_enabled(table),
         lease=None if held is None or held.is_over(now_ms) else held,
-        plan=plan,
+        plan=tuple(plan),
         operations=tuple(reversed(done[-_MOST:])),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -12,6 +12,7 @@ from icefield.manifest import read_manifest_list
 from icefield.metadata import GC_ENABLED, LONG_MAX, WRITE_TARGET_FILE_SIZE, TableMetadata, get_bool, get_int
 
 from icefield_maintenance import gains
+from icefield_maintenance.compaction.policy import STREAMED_GROUP_BYTES
 from icefield_maintenance.expiry.retention import Retention, expired
 from icefield_maintenance.gains import Gain
 from icefield_maintenance.properties import TEND_ENABLED
@@ -37,7 +38,8 @@ class Decision:
 
     ``gain`` is the cost by which a scan of the whole table falls, and ``rewritten_bytes`` the bytes that the operation
     reads to rewrite them. ``is_urgent``: it waits for no window, and no budget limits it. With a ``fault``, a part of
-    the plan could not be made, and there is nothing to carry out.
+    the plan could not be made, and there is nothing to carry out. ``part`` makes a decision for a part of the work, of
+    at most so many rewritten bytes; None if no part is so small.
     """
 
     operation: str
@@ -47,6 +49,7 @@ class Decision:
     rewritten_bytes: int = 0
     is_urgent: bool = False
     fault: str = ""
+    part: Callable[[Table, int], Decision | None] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def impossible(cls, fault: str) -> Self:
@@ -181,11 +184,21 @@ def _of_data_files(table: Table, goals: Goals) -> Iterator[Decision]:
         options["target_file_size_bytes"] = int(target)
     summary = _summary(table.metadata)
     rows, deleted = total(summary.get("total-records")), total(summary.get("total-position-deletes"))
-    gain = gains.of_data_files(table, deleted / rows if rows else 0.0, **options)
-    if gain is not None:
-        yield _decision(
-            gain, f"{_many(gain.before, 'data file')} in {_many(gain.places, 'partition')} become about {gain.after}"
-        )
+    decision = _rewrite(options, deleted / rows if rows else 0.0, table)
+    if decision is not None:
+        yield decision
+
+
+def _rewrite(options: Mapping[str, Any], share: float, table: Table, most: int | None = None) -> Decision | None:
+    """A rewrite of data files, of at most ``most`` bytes; ``share`` is the share of deleted rows."""
+    limited = dict(options) if most is None else {**options, "max_rewritten_bytes": most}
+    gain = gains.of_data_files(table, share, **limited) if most != 0 else None
+    if gain is None:
+        return None
+    reason = f"{_many(gain.before, 'data file')} in {_many(gain.places, 'partition')} become about {gain.after}"
+    if gain.rewritten > STREAMED_GROUP_BYTES:  # so that an end of the process loses a tenth of the work
+        limited["partial_progress"] = True
+    return replace(_decision(gain, reason), options=limited, part=partial(_rewrite, options, share))
 
 
 def _of_equality_deletes(table: Table, goals: Goals) -> Iterator[Decision]:

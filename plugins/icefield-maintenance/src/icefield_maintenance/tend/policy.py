@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from icefield_maintenance.tend.goals import Goals, converted, preset
 from icefield_maintenance.tend.lease import LONGEST_LEASE_MS
-from icefield_maintenance.tend.quantities import Size, Span
+from icefield_maintenance.tend.quantities import Size, Span, TableTime
 
 _WINDOW: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
 _MINUTE_MS: Final = 60_000
@@ -46,12 +46,14 @@ class TendBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     """The limits of maintenance: in the last 24 hours, at once, and by the time of day.
 
     ``bytes_per_day`` counts the bytes that operations rewrite, ``hours_per_day`` their time. ``concurrency`` is the
-    number of tables at once. Without ``windows``, every time of day is allowed.
+    number of tables at once, and ``time_per_table`` the longest time of a run on one of them. Without ``windows``,
+    every time of day is allowed.
     """
 
     bytes_per_day: Size | None = None
     hours_per_day: Annotated[float, Meta(ge=0)] | None = None
     concurrency: Annotated[int, Meta(ge=1, le=64)] = 1
+    time_per_table: TableTime = TableTime.parse("6h")
     windows: tuple[Window, ...] = ()
 
     def is_open(self, now_ms: int) -> bool:

@@ -83,6 +83,12 @@ class Span(_Quantity):
         return _MILLISECONDS.get(name, 1)
 
 
+class TableTime(Span):
+    """The longest time of a run on one table."""
+
+    bounds = ("1s", "1d")
+
+
 class SnapshotAge(Span):
     """An age of snapshots that leaves time for readers of a version."""
 

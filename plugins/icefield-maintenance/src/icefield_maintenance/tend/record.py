@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.expressions import EqualTo, as_expression
+from icefield.metadata import LONG_MAX
 
 from icefield_maintenance.tend.costs import ScanCost
 from icefield_maintenance.tend.planning import Decision, Done
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _PROPERTIES: Final = {"commit.retry.num-retries": "20"}
 """The properties of the record: several processes append to it."""
 
-Outcome = Literal["done", "lost", "failed", "planned", "postponed", "held"]
+Outcome = Literal["done", "lost", "failed", "overdue", "planned", "postponed", "held"]
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_MS: Final = 86_400_000
@@ -30,6 +31,9 @@ _HOUR_MS: Final = 3_600_000
 _MEMORY_DAYS: Final = 7
 _MEMORY_MS: Final = _MEMORY_DAYS * _DAY_MS
 """The age of the oldest rows that are read. Erasures and searches for orphans are read at any age."""
+
+_LEAST_PART: Final = 0.1
+"""The least share of a day's budget that a part of an operation is made for."""
 
 _LONGEST_PAUSE: Final = 24
 """The longest pause after losses, in hours."""
@@ -75,8 +79,9 @@ _READ: Final = (
 class TendedOperation:
     """An operation that was carried out, or is not carried out now; the record holds the former.
 
-    ``outcome``: ``done``; ``lost`` to other writers; ``failed``, as ``message`` says; ``planned`` in a dry run;
-    ``postponed``, as ``message`` says; ``held`` by another process. ``at`` is the time of its beginning.
+    ``outcome``: ``done``; ``lost`` to other writers; ``failed``, as ``message`` says; ``overdue``, as it took longer
+    than a table may; ``planned`` in a dry run; ``postponed``, as ``message`` says; ``held`` by another process. ``at``
+    is the time of its beginning.
     """
 
     at: dt.datetime
@@ -198,13 +203,8 @@ class TendRecord:
         return self._catalog.create_table_if_not_exists(name, SCHEMA, properties=_PROPERTIES)
 
 
-def reason_to_wait(
-    decision: Decision, table: str, record: TendRecord, budget: TendBudget, now_ms: int, reserved: int = 0
-) -> str:
-    """The reason for which an operation waits; empty if it can be carried out now.
-
-    ``reserved`` are the bytes of operations that are under way.
-    """
+def reason_to_wait(decision: Decision, table: str, record: TendRecord, budget: TendBudget, now_ms: int) -> str:
+    """The reason for which an operation waits, apart from its bytes; empty if it can be carried out now."""
     if decision.is_urgent:
         return ""
     pause = record.pause_ms(table, decision.operation, now_ms)
@@ -212,13 +212,36 @@ def reason_to_wait(
         return f"it lost, failed or gained nothing before: the next attempt is in {pause // 60_000 + 1} minutes"
     if not budget.is_open(now_ms):
         return f"no window is open: {', '.join(budget.windows)} UTC"
-    nbytes, hours = record.spent(now_ms)
+    _, hours = record.spent(now_ms)
     if budget.hours_per_day is not None and hours >= budget.hours_per_day:
         return f"the budget of {budget.hours_per_day} hours per day is spent"
-    left = None if budget.bytes_per_day is None else max(0, budget.bytes_per_day - nbytes - reserved)
-    if left is not None and decision.rewritten_bytes > left:
-        return f"the budget has {left:,} bytes left today, and it rewrites {decision.rewritten_bytes:,}"
     return ""
+
+
+def bytes_left(record: TendRecord, budget: TendBudget, now_ms: int, reserved: int = 0) -> int:
+    """The bytes that the budget of the day has left; ``reserved`` are those of operations that are under way."""
+    spent, _ = record.spent(now_ms)
+    return LONG_MAX if budget.bytes_per_day is None else max(0, budget.bytes_per_day - spent - reserved)
+
+
+def within(decision: Decision, table: Table, budget: TendBudget, left: int) -> tuple[Decision, str]:
+    """The decision, or a part of it that rewrites at most ``left`` bytes; and the reason for which it waits.
+
+    The reason is empty if it need not wait. A part is at least worth a tenth of a day's budget, since small parts
+    rewrite the same rows again and again. An operation that fits no day's budget has a fault.
+    """
+    day = budget.bytes_per_day
+    if decision.is_urgent or day is None or decision.rewritten_bytes <= left:
+        return decision, ""
+    if decision.part is not None and left >= day * _LEAST_PART:
+        part = decision.part(table, left)
+        if part is not None:
+            return part, ""
+    needed = f"it rewrites {decision.rewritten_bytes:,} bytes"
+    if 0 < day < decision.rewritten_bytes and (decision.part is None or decision.part(table, day) is None):
+        fault = f"{needed} at once, and the whole budget of a day is {day:,}: it can never be done. Raise bytes-per-day"
+        return replace(decision, fault=fault), fault
+    return decision, f"the budget has {left:,} bytes left today, and {needed}"
 
 
 def recorded_operations(

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
+from math import inf
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from icefield.abc import ServedCatalog, WorkRunner
 from icefield.errors import CommitFailed
-from icefield.toolkit import map_ahead
 
 from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
 from icefield_maintenance.tend.measuring import measured
 from icefield_maintenance.tend.planning import INTERRUPTED, Decision, TablePlan, decisions_by, fault_of
 from icefield_maintenance.tend.policy import Policy
-from icefield_maintenance.tend.record import Outcome, TendedOperation, TendRecord, reason_to_wait, time_of
+from icefield_maintenance.tend.record import (
+    Outcome,
+    TendedOperation,
+    TendRecord,
+    bytes_left,
+    reason_to_wait,
+    time_of,
+    within,
+)
+from icefield_maintenance.tend.table_threads import results_in_time
 
 if TYPE_CHECKING:
     from icefield import Catalog, Table
@@ -29,9 +39,17 @@ _LOST: Final = "another process has taken the table over: the lease was not rene
 _SHARES: Final = 10
 """The parts of a day's budget by which tables are compared. A table that used more of them comes later."""
 
+_SURVEY_SECONDS: Final = 600.0
+"""The longest time of a table's plan, which reads metadata alone."""
+
+_MOST_OVERDUE: Final = 32
+"""The number of overdue tables, each with a thread, at which no further work begins."""
+
 _LONGEST_MESSAGE: Final = 1000
 
 Name = tuple[str, ...]
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Tending:
@@ -46,6 +64,8 @@ class Tending:
         self._runner = runner
         self._owner = new_owner()
         self._at_goals: dict[Name, tuple[str, int]] = {}
+        self._at_work: dict[Name, TendedOperation] = {}
+        self._overdue: dict[Name, float] = {}
         self._lock = Lock()
         self._reserved = 0
         self._record: TendRecord | None = None
@@ -56,33 +76,34 @@ class Tending:
         First every table is planned, from its metadata. Then the tables follow one another, ``budget.concurrency`` at
         once: urgent erasures first, then the greatest gain for each rewritten byte. A table that used more tenths of a
         day's budget in the last week comes later. Yields the operations as they end, and waiting operations with the
-        reason: a window, the budget or a pause. An error of one table does not stop the work on others. ``dry_run``
-        yields the plan. Raises errors of the catalog and of the record.
+        reason: a window, the budget or a pause. An error of one table does not stop the work on others. A table that
+        takes longer than ``budget.time_per_table`` is overdue: its operation goes on, and the run does, too.
+        ``dry_run`` yields the plan. Raises errors of the catalog and of the record.
         """
         if self._record is None or self.policy.record is not None:  # others may have added to it
             self._record = TendRecord(self.catalog, self.policy.record, _now_ms())
         plans: list[TablePlan] = []
-        for plan in map_ahead(self._names(tables), self._surveyed, self.policy.budget.concurrency):
-            if plan is not None and plan.can_be_carried_out:
-                plans.append(plan)
-            elif plan is not None:
-                yield from self._foreseen(plan)
+        late = partial(self._late, is_recorded=not dry_run)
+        for survey in self._in_time(self._names(tables), self._surveyed, late, _SURVEY_SECONDS):
+            if isinstance(survey, TablePlan):
+                plans.append(survey)
+            else:
+                yield from survey
         plans.sort(key=self._turn)
-        for operations in map(self._foreseen, plans) if dry_run else self._by_threads(plans, self._maintained):
+        found = (
+            map(self._foreseen, plans)
+            if dry_run
+            else self._in_time(plans, self._maintained, lambda plan: self._late(plan.table))
+        )
+        for operations in found:
             yield from operations
 
-    def _by_threads(
-        self, plans: Iterable[TablePlan], work: Callable[[TablePlan], list[TendedOperation]]
-    ) -> Iterator[list[TendedOperation]]:
-        """The results as they come, so that a slow table holds up one thread only."""
-        waiting = iter(plans)
-        with ThreadPoolExecutor(self.policy.budget.concurrency, thread_name_prefix="icefield-tend") as pool:
-            running = {pool.submit(work, each) for each in islice(waiting, self.policy.budget.concurrency)}
-            while running:
-                ended, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {pool.submit(work, each) for each in islice(waiting, len(ended))}
-                for each in ended:
-                    yield each.result()
+    def _in_time(
+        self, items: Iterable[T], work: Callable[[T], R], overdue: Callable[[T], R], most: float = inf
+    ) -> Iterator[R]:
+        """The results as they come, so that a slow table holds up one thread, and that for a limited time."""
+        budget = self.policy.budget
+        return results_in_time(items, work, budget.concurrency, min(most, budget.time_per_table / 1000), overdue)
 
     def _turn(self, plan: TablePlan) -> tuple[bool, int, float]:
         """The place of a table: the lowest comes first."""
@@ -97,21 +118,61 @@ class Tending:
         named = all_tables(self.catalog) if tables is None else tables
         return (name for name in named if self.policy.names(name))
 
-    def _surveyed(self, name: Name) -> TablePlan | None:
-        """The plan of a table; None if nothing is to be done."""
-        try:
-            table = self.catalog.load_table(name)
-            location, hour = table.metadata_location, _now_ms() // _HOUR_MS
-            if self._at_goals.get(name) == (location, hour):
-                return None
-            plan = TablePlan(name, tuple(self._decisions(table)))
-        except Exception as error:
-            return TablePlan(name, (Decision.impossible(fault_of(error)),))
+    def _surveyed(self, name: Name) -> TablePlan | list[TendedOperation]:
+        """The plan of a table; or, if nothing is to be done, its faults or the reason to wait."""
+        reading = Decision(operation="plan", reason="the table was planned")
+        if waits := self._reason_to_wait(name):
+            return [self._outcome(name, reading, "postponed", waits)]
+        with self._working(name, reading):
+            try:
+                table = self.catalog.load_table(name)
+                location, hour = table.metadata_location, _now_ms() // _HOUR_MS
+                if self._at_goals.get(name) == (location, hour):
+                    return []
+                plan = TablePlan(name, tuple(self._decisions(table)))
+            except Exception as error:
+                return [self._outcome(name, reading, "failed", fault_of(error))]
         if plan.decisions:
-            return plan
+            return plan if plan.can_be_carried_out else self._foreseen(plan)
         if TableLease.of(table.metadata) is None:  # otherwise the lease of a dead process may end
             self._at_goals[name] = (location, hour)
-        return None
+        return []
+
+    def _reason_to_wait(self, name: Name) -> str:
+        """The reason for which a table is not even planned; empty if it is."""
+        if held := self._at_work.get(name):
+            return f"this process has worked on it since {held.at:%Y-%m-%d %H:%M} UTC: {held.operation} is overdue"
+        if len(self._overdue) >= _MOST_OVERDUE:
+            return f"{len(self._overdue)} tables are overdue at a time: their store may hang"
+        pause = self._recorded.pause_ms(".".join(name), "plan", _now_ms())
+        if pause and not self.policy.erasures_of(name):
+            return f"its plan took too long before: the next attempt is in {pause // 60_000 + 1} minutes"
+        return ""
+
+    @contextmanager
+    def _working(self, name: Name, decision: Decision) -> Iterator[None]:
+        """Note that a thread works on a table, so that the run knows what is overdue."""
+        self._at_work[name] = self._outcome(name, decision, "overdue")
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._at_work[name]
+                self._overdue.pop(name, None)
+
+    def _late(self, name: Name, *, is_recorded: bool = True) -> list[TendedOperation]:
+        """Note that the work on a table takes too long, and go on without it."""
+        with self._lock:
+            found = self._at_work.get(name)
+            if found is None:
+                return []  # it has just ended
+            seconds = round(_now_ms() / 1000 - found.at.timestamp(), 3)
+            self._overdue[name] = seconds
+        message = f"it has taken {seconds:,.0f} s already, and the run goes on without it"
+        found = replace(found, seconds=seconds, message=message)
+        if is_recorded:
+            self._recorded.add(found)
+        return [found]
 
     def _decisions(self, table: Table) -> Iterator[Decision]:
         done = self._recorded.done(".".join(table.name()))
@@ -120,45 +181,55 @@ class Tending:
     def _foreseen(self, plan: TablePlan) -> list[TendedOperation]:
         found = []
         for decision in plan.decisions:
-            if decision.fault:
-                found.append(self._outcome(plan.table, decision, "failed", decision.fault))
-                continue
-            postponed = self._postponed(plan.table, decision)
-            outcome: Outcome = "postponed" if postponed else "planned"
-            found.append(self._outcome(plan.table, decision, outcome, postponed))
+            chosen, postponed = self._chosen(plan.table, None, decision)
+            outcome: Outcome = "failed" if chosen.fault else "postponed" if postponed else "planned"
+            found.append(self._outcome(plan.table, chosen, outcome, chosen.fault or postponed))
         return found
 
     def _maintained(self, plan: TablePlan) -> list[TendedOperation]:
-        name = plan.table
-        foreseen = self._foreseen(plan)
-        if all(each.outcome != "planned" for each in foreseen):
-            return foreseen
+        first = plan.decisions[0]
+        if waits := self._reason_to_wait(plan.table):
+            return [self._outcome(plan.table, first, "postponed", waits)]
+        with self._working(plan.table, first):
+            foreseen = self._foreseen(plan)
+            if all(each.outcome != "planned" for each in foreseen):
+                return foreseen
+            done: list[TendedOperation] = []
+            try:
+                done.extend(self._leased(plan.table))
+            except LeaseHeld as error:
+                done.append(self._outcome(plan.table, first, "held", str(error)))
+            except Exception as error:
+                done.append(self._outcome(plan.table, first, "failed", fault_of(error)))
+            return done
+
+    def _leased(self, name: Name) -> Iterator[TendedOperation]:
+        """Maintain a table under a lease, until the run gives it up as overdue."""
+        table = self.catalog.load_table(name)
         is_compared = not isinstance(self.catalog.backend, ServedCatalog)
-        done: list[TendedOperation] = []
-        try:
+        with LeasedTable(table, self._owner, self.policy.lease, is_compared=is_compared) as leased:
             table = self.catalog.load_table(name)
-            with LeasedTable(table, self._owner, self.policy.lease, is_compared=is_compared) as leased:
-                table = self.catalog.load_table(name)
-                interrupted = [INTERRUPTED] if leased.was_abandoned else []
-                for decision in chain(interrupted, self._decisions(table)):
-                    if decision.fault:
-                        done.append(self._outcome(name, decision, "failed", decision.fault))
-                        continue
-                    postponed = _LOST if leased.is_lost() else self._postponed(name, decision, reserve=True)
-                    if postponed:
-                        done.append(self._outcome(name, decision, "postponed", postponed))
-                    else:
-                        done.append(self._carried_out(table, decision))
-        except LeaseHeld as error:
-            done.append(self._outcome(name, plan.decisions[0], "held", str(error)))
-        except Exception as error:
-            done.append(self._outcome(name, plan.decisions[0], "failed", fault_of(error)))
-        return done
+            interrupted = [INTERRUPTED] if leased.was_abandoned else []
+            for decision in chain(interrupted, self._decisions(table)):
+                if name in self._overdue:
+                    break
+                yield self._attempted(table, decision, is_lost=leased.is_lost())
+
+    def _attempted(self, table: Table, decision: Decision, *, is_lost: bool) -> TendedOperation:
+        """Carry out a decision, or the part of it that fits the budget; or say why not."""
+        name = table.name()
+        if is_lost:
+            return self._outcome(name, decision, "postponed", _LOST)
+        chosen, postponed = self._chosen(name, table, decision)
+        if chosen.fault or postponed:
+            return self._outcome(name, chosen, "failed" if chosen.fault else "postponed", chosen.fault or postponed)
+        return self._carried_out(table, chosen)
 
     def _carried_out(self, table: Table, decision: Decision) -> TendedOperation:
         """Carry out an operation, and add it to the record."""
         maintenance = table.maintenance if self._runner is None else table.maintenance.on(self._runner)
         found = self._outcome(table.name(), decision, "done")
+        self._at_work[table.name()] = replace(found, outcome="overdue")
         begun = time.monotonic()
         try:
             result = getattr(maintenance, decision.operation)(**decision.options)
@@ -172,21 +243,37 @@ class Tending:
         finally:
             with self._lock:
                 self._reserved -= decision.rewritten_bytes
-        found = replace(found, seconds=round(time.monotonic() - begun, 3))
+        seconds = time.monotonic() - begun - self._overdue.get(table.name(), 0.0)  # which the record has already
+        found = replace(found, seconds=round(max(0.0, seconds), 3))
         self._recorded.add(found)
         return found
 
-    def _postponed(self, table: Name, decision: Decision, *, reserve: bool = False) -> str:
-        """The reason for which an operation waits; empty if it can be carried out now.
+    def _chosen(self, name: Name, table: Table | None, decision: Decision) -> tuple[Decision, str]:
+        """The decision, or a part of it that fits the budget; and the reason for which it waits, or an empty string.
 
-        ``reserve`` then takes its bytes from the budget, until it has been carried out.
+        With a table, the bytes are taken from the budget until the decision has been carried out.
         """
+        if decision.fault:
+            return decision, ""
+        reason = reason_to_wait(decision, ".".join(name), self._recorded, self.policy.budget, _now_ms())
+        if reason:
+            return decision, reason
         with self._lock:
-            name = ".".join(table)
-            reason = reason_to_wait(decision, name, self._recorded, self.policy.budget, _now_ms(), self._reserved)
-            if reserve and not reason:
-                self._reserved += decision.rewritten_bytes
-        return reason
+            left = bytes_left(self._recorded, self.policy.budget, _now_ms(), self._reserved)
+            held = min(left, decision.rewritten_bytes)
+            self._reserved += held
+        chosen, taken = decision, 0
+        try:
+            if decision.rewritten_bytes > left and not decision.is_urgent:
+                chosen, reason = within(decision, table or self.catalog.load_table(name), self.policy.budget, left)
+            if table is not None and not reason:
+                taken = chosen.rewritten_bytes
+        except Exception as error:  # of the plan of a part
+            chosen = replace(decision, fault=fault_of(error))
+        finally:
+            with self._lock:
+                self._reserved += taken - held
+        return chosen, reason
 
     def _outcome(self, table: Name, decision: Decision, outcome: Outcome, message: str = "") -> TendedOperation:
         return TendedOperation(

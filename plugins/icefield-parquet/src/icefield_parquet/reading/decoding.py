@@ -26,6 +26,10 @@ _WHOLE_BYTES: Final = 192 << 20
 _SHARED_BYTES: Final = 4 << 20
 """Columns that take less than this are not divided among threads, which take time to start."""
 
+_THREADED_BYTES: Final = 1 << 20
+_THREADED_CHUNKS: Final = 32
+"""pyarrow decodes fewer bytes in fewer column chunks without threads: starting them takes longer than the work."""
+
 
 @dataclass(frozen=True, slots=True)
 class DecodedColumns:
@@ -105,7 +109,8 @@ def decode(wanted: DecodedColumns, groups: list[int], *, rows: int, size: int) -
 def _decoded(wanted: DecodedColumns, groups: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
     indices, schema, reader = wanted.indices, wanted.schema, wanted.files[0].reader
     rows, size = wanted.fit(groups, rows, size)
-    in_threads = len(indices) > 1 and thread_count() > 1
+    takes_long = size >= _THREADED_BYTES or len(indices) * len(groups) >= _THREADED_CHUNKS
+    in_threads = takes_long and len(indices) > 1 and thread_count() > 1
     if size > _WHOLE_BYTES:
         for batch in reader.iter_batches(rows, groups, column_indices=indices, use_threads=in_threads):
             wanted.check_dictionaries([pa.chunked_array([column]) for column in batch.columns], groups)

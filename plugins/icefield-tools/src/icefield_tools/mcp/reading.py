@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 import icefield
 import pyarrow.compute as pc
@@ -24,18 +24,14 @@ from icefield_tools.mcp.served import ServedCatalogs
 
 Answer = dict[str, Any]
 
-_SECONDS: Final = 120.0
-_MEMORY: Final = "2GB"
-_THREADS: Final = 4
-"""The limits of a query."""
-
 
 @dataclass(frozen=True)
 class CatalogReader:
-    """The answers to one client, within limits."""
+    """The answers to one client, within limits. ``queries`` runs queries; None where DuckDB is not installed."""
 
     catalogs: ServedCatalogs
     limits: AnswerLimits
+    queries: Any
 
     def list_catalogs(self) -> Answer:
         """The names of the catalogs; the first one is the default."""
@@ -154,12 +150,10 @@ class CatalogReader:
             for each in findings
         )
 
-    def query(self, sql: str, most: int, catalog: str) -> Answer:
-        """The result of a query in DuckDB's SQL. DuckDB opens no file and no connection."""
-        queries = import_module("icefield_frames.duckdb_queries")
-        limits = queries.QueryLimits(_SECONDS, _MEMORY, _THREADS, rows=self.limits.rows + 1)
+    def query(self, sql: str, most: int, catalog: str, gone: Future[None]) -> Answer:
+        """The result of a query in DuckDB's SQL. It ends when ``gone`` is done."""
         opened = self.catalogs.catalog(catalog)
-        with queries.querying(sql, lambda name: opened.load_table(name).scan(), limits) as reader:
+        with self.queries.querying(sql, lambda name: opened.load_table(name).scan(), gone) as reader:
             return self.limits.taken(rows_of(reader), most)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import wraps
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any, Final, ParamSpec
 
+from anyio.to_thread import run_sync
 from icefield import IcefieldError, __version__
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -27,6 +30,12 @@ _INSTRUCTIONS: Final = (
 )
 _READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
 
+_SECONDS: Final = 120.0
+_MEMORY: Final = 2_000_000_000
+_THREADS: Final = 4
+_AT_ONCE: Final = 2
+"""The limits of queries."""
+
 Name = Annotated[str, Field(description="The name of a table with its namespace: db.events")]
 CatalogName = Annotated[str, Field(description="A name of list_catalogs; empty for the default catalog")]
 Filter = Annotated[str, Field(description="A filter such as: id > 7 and kind = 'a'")]
@@ -38,7 +47,8 @@ _log = logging.getLogger(__name__)
 def server(catalogs: ServedCatalogs, limits: AnswerLimits) -> MCPServer[Any]:
     """The server of some catalogs."""
     served: MCPServer[Any] = MCPServer("icefield", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
-    reader = CatalogReader(catalogs, limits)
+    reader = CatalogReader(catalogs, limits, _queries(limits.rows + 1))
+    queried = _answering(reader.query, catalogs)
 
     def list_catalogs() -> Answer:
         """List the catalogs. The first one is the default."""
@@ -84,20 +94,33 @@ def server(catalogs: ServedCatalogs, limits: AnswerLimits) -> MCPServer[Any]:
         """Examine a table's metadata and its need for maintenance, or a catalog and its storage. Repairs nothing."""
         return reader.doctor(table, catalog)
 
-    def query(
+    async def query(
         sql: Annotated[str, Field(description="One SELECT statement over tables such as db.events")],
         limit: Most = 100,
         catalog: CatalogName = "",
     ) -> Answer:
         """Run a query in DuckDB's SQL over tables of a catalog."""
-        return reader.query(sql, limit, catalog)
+        gone = Future[None]()
+        try:
+            return await run_sync(queried, sql, limit, catalog, gone, abandon_on_cancel=True)
+        finally:
+            gone.set_result(None)
 
     about_catalogs = (list_catalogs, list_namespaces, list_tables)
     about_tables = (describe_table, list_snapshots, sample_rows, explain_filter, doctor)
-    queries = (query,) if find_spec("icefield_frames") and find_spec("duckdb") else ()
-    for each in (*about_catalogs, *about_tables, *queries):
+    for each in (*about_catalogs, *about_tables):
         served.tool(annotations=_READS)(_answering(each, catalogs))
+    if reader.queries is not None:
+        served.tool(annotations=_READS)(query)
     return served
+
+
+def _queries(rows: int) -> Any:
+    """The queries of a server; None where DuckDB is not installed."""
+    if find_spec("icefield_frames") is None or find_spec("duckdb") is None:
+        return None
+    limits = import_module("icefield_frames.duckdb_queries").QueryLimits(_SECONDS, _MEMORY, _THREADS, rows)
+    return import_module("icefield_frames.query_processes").QueryProcesses(limits, _AT_ONCE)
 
 
 def _answering(call: Callable[P, Answer], catalogs: ServedCatalogs) -> Callable[P, Answer]:

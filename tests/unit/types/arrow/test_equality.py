@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from icefield.scan.changes.row_numbers import row_numbers
+from icefield.types.arrow.equality import row_numbers
 
 COLUMNS = {
     "strings": (pa.string(), ["a", None, "b", "a", None, ""]),

@@ -1,0 +1,314 @@
+"""Queries in processes of their own: the same results, and an end at every limit while the server lives on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import icefield
+import pyarrow as pa
+import pytest
+from frame_tables import files_planned
+from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
+from icefield.types import NestedField
+from icefield_frames.duckdb_queries import QueryLimits, querying
+from icefield_frames.duckdb_relations import query_table
+from icefield_frames.query_processes import QueriesBusy, QueryProcesses
+from tables import Listener
+
+ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7"
+LIMITS = QueryLimits(seconds=60.0, memory=256_000_000, threads=2, rows=1000)
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+@pytest.fixture(scope="module")
+def heard() -> Listener:
+    return Listener()
+
+
+@pytest.fixture(scope="module")
+def catalog(heard: Listener) -> icefield.Catalog:
+    plugins = icefield.Plugins.installed(extra=[heard])
+    place = {"uri": "sqlite://", "warehouse": f"memory://{uuid4().hex}"}
+    catalog = icefield.load_catalog("lake", type="sql", plugins=plugins, **place)
+    catalog.create_namespace("db")
+    rows = pa.table({"id": [*range(100)], "kind": ["a", "b"] * 50, "x": [0.5] * 98 + [float("nan"), None]})
+    catalog.create_table_as("db.t", rows)
+    catalog.create_table("db.u", icefield.Schema(NestedField(1, "u", "uuid"))).append([{"u": uuid4()}, {"u": None}])
+    return catalog
+
+
+@pytest.fixture(scope="module")
+def queries() -> QueryProcesses:
+    return QueryProcesses(LIMITS, 2)
+
+
+def asked(queries: QueryProcesses, sql: str, scan_of: Any = None, gone: Future[None] | None = None) -> pa.Table:
+    with queries.querying(sql, scan_of, gone) as found:
+        return found.read_all()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 AS a, 2 AS a",
+        "SELECT * FROM db.t",
+        "SELECT kind, count(*) AS n, sum(x) FROM db.t WHERE id > 3 AND x < 'nan'::DOUBLE GROUP BY kind ORDER BY kind",
+        "SELECT id FROM db.t WHERE x > 1 OR kind IN ('c') OR x IS NULL ORDER BY id",
+        "SELECT count(*) FROM db.t a JOIN db.t b USING (id) WHERE a.id % 2 = 0",
+        "SELECT id FROM db.t WHERE id < 2 UNION ALL SELECT id FROM db.t WHERE id > 97 ORDER BY id",
+        "SELECT *, u::VARCHAR FROM db.u",
+        "SELECT 1::HUGEINT AS h, 'a'::ENUM('a', 'b') AS e, [1, NULL] AS l, {'a': 1} AS s, INTERVAL 1 DAY AS i",
+        "SELECT repeat('x', range::INT) AS s FROM range(900)",
+        "SELECT * FROM range(1000000000)",
+        "SELECT * FROM range(0)",
+    ],
+)
+def test_a_result_is_that_of_a_query_in_the_same_process(
+    queries: QueryProcesses, catalog: icefield.Catalog, sql: str
+) -> None:
+    def scan_of(name: tuple[str, ...]) -> Any:
+        return catalog.load_table(name).scan()
+
+    with querying(sql, lambda name: query_table(scan_of(name)), LIMITS) as reader:
+        expected = reader.read_all()
+    found = asked(queries, sql, scan_of)
+    assert found.schema == expected.schema
+    assert repr(found.to_pylist()) == repr(expected.to_pylist())
+
+
+def test_columns_and_filters_reach_the_scan_of_the_server(
+    queries: QueryProcesses, catalog: icefield.Catalog, heard: Listener
+) -> None:
+    table = catalog.load_table("db.t")
+    assert asked(queries, "SELECT id FROM db.t WHERE id > 1000", lambda _: table.scan()).num_rows == 0
+    assert files_planned(heard) == 0
+
+
+def test_errors_of_tables_are_those_of_the_server(queries: QueryProcesses, tmp_path: Path) -> None:
+    catalog = icefield.load_catalog("c", type="directory", warehouse=tmp_path.as_uri())
+    catalog.create_namespace("db")
+    catalog.create_table_as("db.t", pa.table({"id": [1]}))
+    for file in catalog.load_table("db.t").inspect.files()["file_path"].to_pylist():
+        Path(file.removeprefix("file://")).unlink()
+    for name, error in (("t", FileMissing), ("none", NoSuchTable)):
+        with pytest.raises(error):
+            asked(queries, f"SELECT sum(id) FROM db.{name}", lambda name: catalog.load_table(name).scan())
+    with pytest.raises(PermissionError, match="not yours"):
+        asked(queries, "SELECT * FROM db.t", lambda name: (_ for _ in ()).throw(PermissionError("not yours")))
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT 1 +", "sql takes one query: syntax error"),
+        ("SELECT * FROM '/etc/passwd'", "DuckDB: .*does not exist"),
+        ("SELECT * FROM read_text('/etc/passwd')", "without DuckDB's function read_text"),
+        ("SELECT 'x'::INT FROM range(2)", "DuckDB: Conversion Error"),
+        ("SELECT error('said')", "DuckDB: .*said"),
+        ("SELECT * FROM db.t WHERE kind = repeat('x', 5000000)", "a filter of the query has more than 4,194,304 bytes"),
+        ("SELECT repeat('x', 40000000)", "a row of the result has more than 33,554,432 bytes"),
+    ],
+)
+def test_an_error_of_a_query_is_one_message(
+    queries: QueryProcesses, catalog: icefield.Catalog, sql: str, message: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=message) as raised:
+        asked(queries, sql, lambda name: catalog.load_table(name).scan())
+    assert "Traceback" not in str(raised.value)
+
+
+ATTACKS = {
+    "a long value": "SELECT repeat('x', 1000000000)",
+    "long values": "SELECT length(repeat('x', 1000000000) || repeat('y', 1000000000))",
+    "an aggregate": "SELECT length(string_agg(repeat('x', 1000000))) FROM range(3000)",
+    "a list": "SELECT len(list(repeat('x', 100000))) FROM range(50000)",
+    "a long list": "SELECT len(range(300000000))",
+    "recursion": "WITH RECURSIVE r AS (SELECT repeat('x', 1000) AS s UNION ALL SELECT s || s FROM r "
+    "WHERE length(s) < 4000000000) SELECT max(length(s)) FROM r",
+    "a padded number": "SELECT length(printf('%2000000000d', 1))",
+    "a joined list": "SELECT length(array_to_string(range(100000000), ','))",
+    "groups": "SELECT list(range) FROM range(500000000) GROUP BY range % 7",
+    "a constant of a filter": "SELECT * FROM db.t WHERE kind = repeat('x', 100000000)",
+}
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_query_beyond_its_memory_ends_alone(queries: QueryProcesses, catalog: icefield.Catalog, attack: str) -> None:
+    asked(queries, "SELECT 1")
+    before, most, ended = resident(), 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        while not ended.wait(0.01):
+            most = max(most, resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    errors: list[BaseException] = []
+
+    def attacked() -> None:
+        try:
+            asked(queries, ATTACKS[attack], lambda name: catalog.load_table(name).scan())
+        except InvalidArgument as error:
+            errors.append(error)
+
+    attacker = threading.Thread(target=attacked)
+    attacker.start()
+    meanwhile = 0
+    while attacker.is_alive() or not meanwhile:
+        assert asked(queries, f"SELECT {meanwhile} AS n").to_pylist() == [{"n": meanwhile}]
+        meanwhile += 1
+    ended.set()
+    watcher.join()
+    (error,) = errors
+    assert str(error) == "the query was stopped: it needs more memory than 256 MB"
+    assert most - before < 50_000_000
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        ENDLESS,
+        "SELECT list_transform([1], x -> levenshtein(repeat('a', 100000), repeat('b', 100000)))",
+        "SELECT length(lpad('x', 200000000, 'y')) + regexp_replace(repeat('x', 9000000), 'x', 'yy', 'g')::INT",
+    ],
+)
+def test_a_query_ends_within_a_second_of_its_time(sql: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(InvalidArgument, match="the query was stopped after 4 s"):
+        asked(QueryProcesses(replace(LIMITS, seconds=4.0), 2), sql)
+    assert 4 <= time.monotonic() - began < 5
+
+
+def test_a_table_that_is_read_too_slowly_ends_the_query_in_time_and_keeps_its_turn() -> None:
+    entered, held = threading.Semaphore(0), threading.Event()
+    queries = QueryProcesses(replace(LIMITS, seconds=5.0), 1)
+
+    def scan_of(_: tuple[str, ...]) -> None:
+        entered.release()
+        held.wait(60)
+
+    began = time.monotonic()
+    with pytest.raises(InvalidArgument, match="stopped after 5 s"):
+        asked(queries, "SELECT * FROM db.t", scan_of)
+    assert 5 <= time.monotonic() - began < 6
+    assert entered.acquire(timeout=0)
+    with pytest.raises(QueriesBusy):
+        asked(queries, "SELECT 1")
+    held.set()
+    assert eventually(lambda: asked(queries, "SELECT 1").num_rows == 1)
+
+
+def test_a_query_ends_when_its_client_is_gone(queries: QueryProcesses) -> None:
+    gone: Future[None] = Future()
+    threading.Timer(0.5, gone.set_result, (None,)).start()
+    began = time.monotonic()
+    with pytest.raises(InvalidArgument, match="the query was stopped"):
+        asked(queries, ENDLESS, None, gone)
+    assert time.monotonic() - began < 5
+
+
+@linux
+def test_a_result_that_is_left_ends_its_process(queries: QueryProcesses) -> None:
+    before = children(os.getpid())
+    for _ in range(5):
+        with queries.querying("SELECT repeat('x', 100000) FROM range(900)", lambda _: None) as found:
+            assert next(iter(found)).num_rows > 0
+    assert eventually(lambda: len(children(os.getpid()) - before) <= 1)
+
+
+@linux
+def test_a_process_has_no_secret_and_ends_with_its_server(tmp_path: Path) -> None:
+    program = """
+import sys
+from icefield_frames.duckdb_queries import QueryLimits
+from icefield_frames.query_processes import QueryProcesses
+queries = QueryProcesses(QueryLimits(300.0, 256_000_000, 2, 7), 2)
+for sql in ("SELECT 1", "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7"):
+    print(sql, flush=True)
+    with queries.querying(sql, None) as found:
+        found.read_all()
+"""
+    environment = {**os.environ, "AWS_SECRET_ACCESS_KEY": "tr0ub4dor"}
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert [server.stdout.readline()[:8] for _ in range(2)] == [b"SELECT 1", b"SELECT c"]
+        assert eventually(lambda: len(children(server.pid)) == 1)
+        (child,) = children(server.pid)
+        variables = Path(f"/proc/{child}/environ").read_bytes()
+        assert b"PYTHONPATH=" in variables
+        assert b"tr0ub4dor" not in variables
+        assert b"HOME=" not in variables
+        server.send_signal(signal.SIGKILL)
+    assert eventually(lambda: not Path(f"/proc/{child}/environ").exists())
+
+
+@linux
+def test_a_process_writes_no_file(tmp_path: Path) -> None:
+    program = """
+import sys
+from icefield_frames.query_program import bound_memory
+bound_memory(10**9)
+with open(sys.argv[1], "wb") as file:
+    file.write(b"x")
+"""
+    ended = subprocess.run([sys.executable, "-c", program, tmp_path / "x"], capture_output=True, check=False)
+    assert ended.returncode != 0
+    assert (tmp_path / "x").read_bytes() == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not bound the memory")
+def test_a_process_ends_by_itself_where_the_system_does_not_refuse_memory() -> None:
+    program = """
+import threading, duckdb
+from icefield_frames.query_program import end_beyond
+threading.Thread(target=end_beyond, args=(200_000_000,), daemon=True).start()
+duckdb.sql("SELECT length(repeat('x', 2000000000))").fetchall()
+print("lives")
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout) == (75, b"")
+
+
+def children(pid: int) -> set[str]:
+    """The processes of queries that a process started."""
+    found = set()
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (each / "stat").read_text("utf-8").rpartition(")")[2].split()[1]
+            command = (each / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == pid and b"icefield_frames.query_program" in command:
+            found.add(each.name)
+    return found
+
+
+def eventually(holds: Any) -> bool:
+    """Whether a condition holds within ten seconds."""
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            if holds():
+                return True
+        except QueriesBusy:
+            continue
+        time.sleep(0.1)
+    return False
