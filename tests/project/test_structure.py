@@ -18,6 +18,7 @@ MAX_IMPORT_SECONDS = 0.150
 MAX_SHARED_CLASS_NAMES = 25
 # Looking a plugin up, handing a name on, and asking the plugins from below are what importing by name is for.
 IMPORT_BY_NAME = {
+    Path("framework/src/icefield/base/compute.py"),
     Path("framework/src/icefield/base/notebooks.py"),
     Path("framework/src/icefield/base/lazy_names.py"),
     Path("framework/src/icefield/plugins/registry.py"),

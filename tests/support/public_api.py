@@ -119,7 +119,8 @@ def _members(kind: type, homes: dict[type, str]) -> dict[str, Any]:
     for base in reversed(kind.__mro__):
         if base is kind or (base.__module__.startswith("icefield") and base not in homes):
             found |= vars(base)
-    return found
+    made = {name for name, value in found.items() if type(value).__name__ == "_InOneCommit"}  # when it is first used
+    return found | {name: getattr(kind, name) for name in made}
 
 
 def _member_lines(name: str, value: Any) -> Iterator[str]:

@@ -4,7 +4,19 @@ import random
 
 import pyarrow as pa
 import pytest
-from avro_files import by_value, check, container, cut, encode, long, read_file, sized, vectorized_only, write_file
+from avro_files import (
+    by_value,
+    check,
+    container,
+    cut,
+    encode,
+    long,
+    open_file,
+    read_file,
+    sized,
+    vectorized_only,
+    write_file,
+)
 from icefield.errors import InvalidArgument, InvalidFile
 from icefield.schema import Schema
 from icefield.types import BinaryType, IntegerType, LongType, MapType, NestedField, StringType
@@ -46,11 +58,8 @@ def file_of(schema, rows, layout=None):
 
 
 def encoded_columns(data):
-    return pa.schema([field.with_type(pa.binary()) if field.name != "n" else field for field in plain_columns(data)])
-
-
-def plain_columns(data):
-    return pa.schema([field.with_nullable(True) for field in read_file(data).schema])
+    with open_file(data) as reader:
+        return pa.schema([field if field.name == "n" else field.with_type(pa.binary()) for field in reader.schema])
 
 
 def rewritten(data, **properties):
@@ -153,14 +162,34 @@ LONG = long(1 << 40)
         long(1) + long(1) + sized(b"abc"),  # no end
     ],
 )
-@pytest.mark.parametrize("place", [0, 70, 99])
+@pytest.mark.parametrize("place", [0, 70, 2_999])
 def test_a_damaged_extent_of_an_encoded_map_is_refused(bounds, place):
     schema = record(pairs("int", "long", logicalType="map"), pairs("int", "bytes", logicalType="map"))
-    rows = [encode(schema, (n, [(1, n)], [(1, b"abcd")])) for n in range(100)]
+    rows = [encode(schema, (n, [(1, n)], [(1, b"abcd")])) for n in range(3_000)]
     rows[place] = long(place) + b"\0" + b"\2" + bounds
     data = container(schema, [rows])
     with pytest.raises(InvalidFile, match="in the block at byte"):
         read_file(data, encoded_columns(data))
+
+
+@pytest.mark.parametrize("layout", [{"logicalType": "map"}, {}])
+@pytest.mark.parametrize("integer", [b"\x80" * 10 + b"\0", b"\xff" * 12 + b"\1", b"\xff" * 9 + b"\2"])
+@pytest.mark.parametrize("entries", [2, 3, 4, 5, 12])
+def test_an_integer_of_more_than_64_bits_is_refused_in_an_encoded_map(layout, integer, entries):
+    schema = record(pairs("int", "long", **layout), pairs("int", "bytes", logicalType="map"))
+    rows = [encode(schema, (n, [(key, n + key) for key in range(entries)], None)) for n in range(3_000)]
+    others = b"".join(long(key) + long(5) for key in range(entries - 1))
+    rows[70] = long(70) + b"\2" + long(entries) + others + b"\2" + integer + b"\0" + b"\0"
+    data = container(schema, [rows])
+    with pytest.raises(InvalidFile, match=r"in the block at byte .*: an integer of more than"):
+        read_file(data, encoded_columns(data))
+
+
+def test_the_longest_integers_pass_encoded():
+    rows = [(n, [(1, 2**63 - 1 - n), (2, -(2**63) + n), (-(2**31), 2**62)], []) for n in range(100)]
+    data = file_of(record(pairs("int", "long", logicalType="map"), pairs("int", "bytes", logicalType="map")), rows)
+    with vectorized_only():
+        assert read_file(rewritten(data)).to_pylist() == as_lists(rows)
 
 
 def test_a_writer_takes_an_encoding_only_for_such_maps():

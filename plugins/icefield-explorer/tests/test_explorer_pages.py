@@ -261,7 +261,7 @@ def test_the_page_about_maintenance_shows_goals_the_plan_and_the_record(catalog:
     assert "files-per-scan 2" in text
     assert "deleted-rows 15 %" in text
     assert re.search(r"rewrite data files \d+ data files in \d+ partitions become about", text)
-    assert "it lost, failed or gained nothing before" in text or "the budget has" in text
+    assert "it lost, failed or gained nothing before" in text or "the whole budget of a day is 1,000" in text
     assert MARK in page(client, f"/maintenance/{quote(HOSTILE, safe='')}/{quote(HOSTILE, safe='')}").text
     assert "no operation of the last 90 days" in page(client, "/maintenance/web/clicks").text
 

@@ -45,6 +45,20 @@ def test_a_name_comes_from_its_module_and_the_names_are_listed(package: ModuleTy
     assert dir(package) == ["Missing", "Path", "dumps", "parse"]
 
 
+def test_an_import_of_all_names_of_a_package_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "whole_package.py").write_text(_SOURCE.replace("    from no_such_module import Missing\n", ""))
+    monkeypatch.syspath_prepend(tmp_path)
+    names: dict[str, object] = {}
+    exec("from whole_package import *", names)
+    assert {"dumps", "parse", "Path"} <= names.keys()
+    del sys.modules["whole_package"]
+
+
+def test_a_used_name_becomes_an_attribute_of_the_package(package: ModuleType) -> None:
+    assert "dumps" not in vars(package)
+    assert package.dumps is vars(package)["dumps"]
+
+
 def test_a_package_in_an_archive_hands_its_names_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(tmp_path / "packages.zip", "w") as archive:
         archive.writestr("zipped_package/__init__.py", _SOURCE)

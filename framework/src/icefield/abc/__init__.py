@@ -86,4 +86,3 @@ if TYPE_CHECKING:
     from icefield.schema import Schema as Schema
 
 __getattr__, __dir__ = lazy_names(__name__)
-__all__ = __dir__()

@@ -32,10 +32,14 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     }
 
     def attribute(name: str) -> Any:
+        if name == "__all__":
+            return sorted(module_of)
         if name not in module_of:
             raise AttributeError(f"module '{package}' has no attribute {name!r}", name=name)
         module, there = module_of[name]
-        return getattr(import_module(module), there)
+        found = getattr(import_module(module), there)
+        setattr(sys.modules[package], name, found)
+        return found
 
     return attribute, lambda: sorted({*module_of, *getattr(sys.modules[package], "__all__", ())})
 

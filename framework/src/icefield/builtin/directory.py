@@ -30,8 +30,7 @@ from icefield.errors import (
     NotSupportedByCatalog,
     TableExists,
 )
-from icefield.metadata import decode_metadata
-from icefield.metadata.file_names import METADATA_FOLDER, metadata_folder
+from icefield.metadata import METADATA_FOLDER, decode_metadata, metadata_folder
 from icefield.storage import FileIO
 from icefield.toolkit.table_folders import note_folder
 from icefield.toolkit.versioned_strategy import VersionedStrategy

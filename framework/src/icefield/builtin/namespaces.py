@@ -17,8 +17,7 @@ from icefield.abc import FileSystem
 from icefield.base.structs import decodable
 from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
 from icefield.metadata.file_names import METADATA_FOLDER, version_of
-from icefield.toolkit.publishing import read_whole
-from icefield.toolkit.versioned_strategy import VersionedStrategy, is_tombstone
+from icefield.toolkit import VersionedStrategy, is_tombstone, read_whole
 
 _MARKER = re.compile(r"namespace-v(\d{1,9})\.json")
 _MAX_DEPTH = 16

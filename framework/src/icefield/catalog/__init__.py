@@ -1,11 +1,15 @@
 """The user's interface to catalogs, tables and views."""
 
-from icefield.base.lazy_names import public_names
-from icefield.catalog.catalog import Catalog as Catalog
-from icefield.catalog.catalog import PropertiesUpdateSummary as PropertiesUpdateSummary
-from icefield.catalog.opening import load_catalog as load_catalog
-from icefield.catalog.opening import open_table as open_table
-from icefield.catalog.table import Table as Table
-from icefield.catalog.views import View as View
+from typing import TYPE_CHECKING
 
-__all__ = public_names(__name__)
+from icefield.base.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from icefield.catalog.catalog import Catalog as Catalog
+    from icefield.catalog.identifiers import PropertiesUpdateSummary as PropertiesUpdateSummary
+    from icefield.catalog.opening import load_catalog as load_catalog
+    from icefield.catalog.opening import open_table as open_table
+    from icefield.catalog.table import Table as Table
+    from icefield.catalog.views import View as View
+
+__getattr__, __dir__ = lazy_names(__name__)

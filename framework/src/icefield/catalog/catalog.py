@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -23,13 +22,12 @@ from icefield.abc import (
 )
 from icefield.base.notebooks import html_of
 from icefield.base.secrets import without_credentials, without_userinfo
+from icefield.catalog import deferred
 from icefield.catalog.changes import ChangesOfCatalog
-from icefield.catalog.identifiers import namespace_name, namespace_strings, table_name
+from icefield.catalog.identifiers import PropertiesUpdateSummary, namespace_name, namespace_strings, table_name
 from icefield.catalog.pages import pages
-from icefield.catalog.purge import delete_files_of
 from icefield.catalog.table import Table
 from icefield.catalog.telling import told
-from icefield.catalog.transaction import CatalogTransaction
 from icefield.catalog.views import ViewsOfCatalog
 from icefield.commit import TableHandle, TableState
 from icefield.errors import (
@@ -46,9 +44,14 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
-from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
-from icefield.metadata.properties import FORMAT_VERSION, check_properties, get_int, with_version_of_keys
-from icefield.metadata.updates.apply import creation_updates
+from icefield.metadata import TableMetadata, decode_metadata, get_int
+from icefield.metadata.properties import (
+    ENCRYPTION_KEY_ID,
+    FORMAT_VERSION,
+    check_key,
+    check_properties,
+    property_strings,
+)
 from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.parse import partition_spec_of, sort_order_of
@@ -57,10 +60,10 @@ from icefield.storage import FileIO, given_location
 from icefield.storage.neighbours import check_location, forget_name, free_location, refuse_twins, warn_of_twins
 from icefield.toolkit.from_catalogs import checked_properties
 from icefield.toolkit.versioned_strategy import says_dropped
-from icefield.transaction import Transaction, property_strings
-from icefield.transaction.metadata_changes.replace_table import ReplaceTable
-from icefield.transaction.metadata_changes.update_properties import check_key
-from icefield.transaction.rows import Rows, columns_of, with_columns_known
+
+if TYPE_CHECKING:
+    from icefield.catalog.transaction import CatalogTransaction
+    from icefield.transaction import Rows, Transaction
 
 Identifier = str | Iterable[str]
 """A name as a string, ``"db.events"``, or as its levels, ``("db", "events")``."""
@@ -69,15 +72,6 @@ Location = str | PathLike[str]
 _ANYWHERE = "memory://chosen-by-the-service"
 _DEFAULT = "table-default."
 _OVERRIDE = "table-override."
-
-
-@dataclass(frozen=True, slots=True)
-class PropertiesUpdateSummary:
-    """The keys that an update of namespace properties changed; ``missing`` are keys to remove that did not exist."""
-
-    removed: list[str]
-    updated: list[str]
-    missing: list[str]
 
 
 class Catalog(ChangesOfCatalog, ViewsOfCatalog):
@@ -231,7 +225,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         All changes become visible in one step, if the catalog supports it: ``sql`` does, and ``rest`` if its service
         does.
         """
-        return CatalogTransaction(self._backend, self._loaded)
+        return deferred.CatalogTransaction(self._backend, self._loaded)
 
     def table_exists(self, identifier: Identifier) -> bool:
         """Whether there is a table of that name."""
@@ -307,7 +301,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
         Raises ``InvalidArgument`` for rows with nanoseconds that a table of format version 2 would lose.
         """
-        columns, rows = with_columns_known(df)
+        columns, rows = deferred.with_columns_known(df)
         with self.create_table_transaction(
             identifier, columns, location, partition_spec, sort_order, properties
         ) as transaction:
@@ -328,7 +322,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         if isinstance(self._backend, ServedCatalog):
             given = schema, location, partition_spec, sort_order, properties
             served, state = self._create_served(self._backend, name, *given, staged=True)
-            return Transaction(
+            return deferred.Transaction(
                 served, None, created=state.metadata, finish=lambda state: Table(served.at(state), state)
             )
         place = self._backend.table_location(name)  # raises if the namespace does not exist
@@ -342,7 +336,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
             strategy = self._backend.strategy(name, place := free)
         metadata, _ = self._first_metadata(schema, place, partition_spec, sort_order, properties)
         handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
-        return Transaction(handle, None, created=metadata, finish=lambda state: Table(handle, state))
+        return deferred.Transaction(handle, None, created=metadata, finish=lambda state: Table(handle, state))
 
     def replace_table_transaction(
         self,
@@ -360,10 +354,10 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         ``LocationInUse`` for the location of another table.
         """
         transaction = self.load_table(identifier).transaction()
-        columns = columns_of(schema, transaction.shape.format_version)
+        columns = deferred.columns_of(schema, transaction.shape.format_version)
         spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
         given = self._table_properties(properties)
-        ReplaceTable(transaction.stage, transaction.shape, columns, spec, order, location, given).commit()
+        deferred.ReplaceTable(transaction.stage, transaction.shape, columns, spec, order, location, given).commit()
         return transaction
 
     @told("register-table")
@@ -421,7 +415,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         if isinstance(pointer, Pointer):
             forget_name(self.io, strategy, pointer.location)
         if table is not None:
-            delete_files_of(io or table.io, table.metadata, table.metadata_location, strategy)
+            deferred.delete_files_of(io or table.io, table.metadata, table.metadata_location, strategy)
 
     def purge_table(self, identifier: Identifier) -> None:
         """Drop a table and delete its files."""
@@ -453,7 +447,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """Have a service create or stage a table. The request is checked before it is sent."""
         place = _ANYWHERE if location is None else given_location(location)
         metadata, properties = self._first_metadata(schema, place, *given)
-        new = NewTable(creation_updates(metadata), properties, None if location is None else metadata.location)
+        new = NewTable(deferred.creation_updates(metadata), properties, None if location is None else metadata.location)
         made = backend.create_table(name, new, staged=staged)
         assert made.metadata is not None, "a service that creates tables gives their metadata"
         state = TableState.of(made, made.metadata)
@@ -469,9 +463,9 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     ) -> tuple[TableMetadata, dict[str, str]]:
         """The metadata of a new table, from the user's arguments, and its properties."""
         given = self._table_properties(properties)
-        columns = columns_of(schema, get_int(given, FORMAT_VERSION))
+        columns = deferred.columns_of(schema, get_int(given, FORMAT_VERSION))
         spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
-        return new_table_metadata(columns, spec, order, location.rstrip("/"), given), given
+        return deferred.new_table_metadata(columns, spec, order, location.rstrip("/"), given), given
 
     def _table_properties(self, given: Mapping[str, Any] | None) -> dict[str, str]:
         """The properties of a new table: the given ones, and those that the catalog's properties state. Checked."""
@@ -483,7 +477,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         known = self.io.plugins.table_properties
         known.check(check_properties(properties))
         known.warn_of_names(properties)
-        return with_version_of_keys(properties)
+        # An encrypted table needs format version 3.
+        return {FORMAT_VERSION.name: "3", **properties} if ENCRYPTION_KEY_ID.name in properties else properties
 
 
 def metadata_at(io: FileIO, location: str) -> TableMetadata:

@@ -2,80 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from icefield.abc import CatalogBackend, CommitStrategy, Proposal, ServedCatalog, TableName
+from icefield.catalog import deferred
 from icefield.catalog.identifiers import table_name
 from icefield.catalog.table import Table
 from icefield.catalog.telling import told
-from icefield.catalog.transaction import ChangeOfTables, Staged, changes_several, settle_tables
-from icefield.commit import TableHandle, TableState, commit_table, load_table
+from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import InvalidArgument, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import check_properties
-from icefield.metadata.requirements import AssertCreate, TableRequirement, check
-from icefield.metadata.updates.apply import apply_updates, created_by
-from icefield.metadata.updates.base import TableUpdate
-from icefield.metadata.updates.definitions import AddSchema
-from icefield.metadata.updates.table import RemoveProperties, SetLocation, SetProperties
 from icefield.storage import FileIO
 from icefield.storage.neighbours import check_location, check_move
 
-CheckTable = Callable[[TableName, TableMetadata | None, TableMetadata], None]
-"""Called with a table's name and its metadata before (None for a new table) and after a change; raises to refuse it."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableUpdates:
-    """A change of one table: the protocol's updates, and their requirements.
-
-    ``judge`` is called with the result of each attempt, before anything is written.
-    """
-
-    table: TableName
-    updates: tuple[TableUpdate, ...]
-    requirements: tuple[TableRequirement, ...] = ()
-    judge: CheckTable | None = None
-
-    @property
-    def creates(self) -> bool:
-        """Whether the table must not exist yet."""
-        return any(isinstance(requirement, AssertCreate) for requirement in self.requirements)
-
-    @property
-    def moves(self) -> bool:
-        """Whether the change may move the location of the table's files."""
-        return any(isinstance(update, SetLocation | SetProperties | RemoveProperties) for update in self.updates)
-
-    def applied(self, base: TableMetadata | None) -> TableMetadata:
-        """The metadata after the change. Raises the errors of ``check`` and of ``apply_updates``."""
-        check(self.requirements, base)
-        if base is None:
-            made = created_by(self.updates)
-        else:
-            made = apply_updates(base, (_without_old_number(update, base) for update in self.updates))
-        if self.judge is not None:
-            self.judge(self.table, base, made)
-        return made
-
-    def proposal(self, base: TableMetadata | None) -> Proposal | None:
-        """The proposal on a base, None for a new table; no proposal if there is nothing to change."""
-        made = self.applied(base)
-        if made is base:
-            return None
-        return Proposal(made, self.updates, self.requirements, base, self.judge is not None)
-
-
-def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
-    """Remove the last column id of an update if it is below the table's.
-
-    Java states the last id of the new schema, which may be lower and is irrelevant.
-    """
-    if isinstance(update, AddSchema) and (update.last_column_id or 0) < base.last_column_id:
-        return AddSchema(update.schema)
-    return update
+if TYPE_CHECKING:
+    from icefield.catalog.transaction import CheckTable, Staged, TableUpdates
+    from icefield.metadata import TableRequirement, TableUpdate
 
 
 class ChangesOfCatalog:
@@ -99,14 +44,14 @@ class ChangesOfCatalog:
         it raises to refuse the change. With a judge, the commit deletes no old metadata files. Raises ``NoSuchTable``,
         ``TableExists``, ``CommitFailed``, ``ValidationFailed``, ``InvalidArgument``, ``CommitStateUnknown``.
         """
-        change = TableUpdates(table_name(identifier), self._checked(updates), tuple(requirements), judge)
+        change = deferred.TableUpdates(table_name(identifier), self._checked(updates), tuple(requirements), judge)
         if change.creates:
             created = self._created(change)
-            return Table(created.handle, commit_table(created.handle, None, lambda _: created.proposal))
+            return Table(created.handle, deferred.commit_table(created.handle, None, lambda _: created.proposal))
         handle, base = self._loaded(change.table)
         if change.moves:
             self._check_move(handle, base, change.applied(base.metadata))
-        return Table(handle, commit_table(handle, base, change.proposal))
+        return Table(handle, deferred.commit_table(handle, base, change.proposal))
 
     def commit_tables(
         self,
@@ -119,15 +64,16 @@ class ChangesOfCatalog:
         Each change is a table's name, its updates and its requirements; see ``commit_table`` for ``judge``. Raises
         ``NotSupportedByCatalog`` if the catalog cannot do this, and the errors of ``commit_table``.
         """
-        backend = changes_several(self._backend)
+        backend = deferred.changes_several(self._backend)
         given = [
-            TableUpdates(table_name(name), self._checked(steps), tuple(asked), judge) for name, steps, asked in changes
+            deferred.TableUpdates(table_name(name), self._checked(steps), tuple(asked), judge)
+            for name, steps, asked in changes
         ]
         if len({change.table for change in given}) != len(given):
             raise InvalidArgument("a change of several tables names each table once")
         known: dict[TableName, TableState] = {}
-        settle_tables(
-            ChangeOfTables(backend, lambda: [self._staged(change, known) for change in given]),
+        deferred.settle_tables(
+            deferred.ChangeOfTables(backend, lambda: [self._staged(change, known) for change in given]),
             {change.table: "create-table" if change.creates else "commit" for change in given},
         )
 
@@ -135,7 +81,7 @@ class ChangesOfCatalog:
         """The updates. Raises ``InvalidArgument`` for the value of a property that a plugin refuses."""
         given = tuple(updates)
         for update in given:
-            if isinstance(update, SetProperties):
+            if isinstance(update, deferred.SetProperties):
                 self._io.plugins.table_properties.check(check_properties(update.updates))
         return given
 
@@ -149,7 +95,7 @@ class ChangesOfCatalog:
                 self._check_move(handle, base, proposal.metadata)
             proposal = replace(proposal, metadata=handle.logged(proposal.metadata, base))
         known[change.table] = base
-        return Staged(handle, base, proposal)
+        return deferred.Staged(handle, base, proposal)
 
     @told("load-table")
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
@@ -178,4 +124,4 @@ class ChangesOfCatalog:
         if not isinstance(self._backend, ServedCatalog):
             check_location(self._io, strategy, metadata.location)
         handle = TableHandle(change.table, self._io.relative_to(metadata.location), strategy)
-        return Staged(handle, None, Proposal(metadata, change.updates, change.requirements))
+        return deferred.Staged(handle, None, Proposal(metadata, change.updates, change.requirements))

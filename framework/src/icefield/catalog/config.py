@@ -23,10 +23,10 @@ from icefield.abc import CatalogBackend, ServedCatalog
 from icefield.base.limits import MAX_CONFIGURATION_BYTES
 from icefield.base.spelling import nearest
 from icefield.errors import IcefieldError, InvalidArgument
+from icefield.metadata.properties import property_string
 from icefield.metadata.property_checks import warn_at_caller
 from icefield.plugins import Plugins, Provider
 from icefield.plugins.records import DISABLE, PREFER
-from icefield.transaction.metadata_changes.update_properties import property_string
 
 _PREFIX = "ICEFIELD_CATALOG__"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from icefield.abc import NamespaceName, TableName
 from icefield.base.secrets import has_password
 from icefield.errors import InvalidArgument, InvalidMetadata
+from icefield.metadata.properties import property_strings
 from icefield.toolkit.from_catalogs import checked_properties
-from icefield.transaction import property_strings
 
 _MAX_LEVELS: Final = 64
 _MAX_LENGTH: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesUpdateSummary:
+    """The keys that an update of namespace properties changed; ``missing`` are keys to remove that did not exist."""
+
+    removed: list[str]
+    updated: list[str]
+    missing: list[str]
 
 
 def table_name(identifier: str | Iterable[str]) -> TableName:

@@ -17,10 +17,10 @@ from icefield.catalog.config import (
 from icefield.catalog.table import Table
 from icefield.commit import TableHandle, TableState
 from icefield.errors import InvalidArgument
+from icefield.metadata.properties import property_strings
 from icefield.plugins import Plugins
 from icefield.storage import FileIO, given_location, local_path, scheme_of
 from icefield.toolkit.authority import add_named, split_location
-from icefield.transaction import property_strings
 
 
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:

@@ -12,15 +12,11 @@ import pyarrow as pa
 from icefield.abc import CommitStrategy
 from icefield.errors import IcefieldError
 from icefield.manifest import ManifestFile
-from icefield.metadata import TableMetadata
+from icefield.metadata import GC_ENABLED, TableMetadata, get_bool
 from icefield.metadata.file_names import version_of
-from icefield.metadata.properties import GC_ENABLED, get_bool
 from icefield.scan.planning.reachable import files_of_manifests, manifests_of
-from icefield.storage import FileIO
+from icefield.storage import FileIO, HashedLocations, LocationSet, TableFiles, delete_files
 from icefield.storage.allowed import OWNED_ONLY
-from icefield.storage.deleting import delete_files
-from icefield.storage.places import HashedLocations, LocationSet
-from icefield.storage.table_files import TableFiles
 
 _AT_ONCE: Final = 8000
 

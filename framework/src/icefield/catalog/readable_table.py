@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from icefield import scan as scans
 from icefield.abc import ScanService
 from icefield.expressions import AlwaysTrue, Filter
-from icefield.metadata import TableMetadata
-from icefield.metadata.timestamps import Timestamp
+from icefield.metadata import TableMetadata, Timestamp
 from icefield.storage import FileIO
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from icefield.abc import Pointer, ScanService
 from icefield.base.notebooks import html_of
 from icefield.base.secrets import without_userinfo
-from icefield.catalog.inspection import InspectTable
+from icefield.catalog import deferred
 from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable, printable
@@ -23,10 +23,7 @@ from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.plugins import Extensible
 from icefield.schema import NameMapping, Schema, parse_name_mapping
 from icefield.storage import FileIO, LocationProvider
-from icefield.transaction import Action, AppendQueue, TableAccess, Transaction
 from icefield.transaction.builders import ChangeBuilders
-from icefield.transaction.row_changes import RowChanges
-from icefield.writing import WriteContext
 
 if TYPE_CHECKING:
     from icefield_frames import write_on_workers as _write_on_workers
@@ -36,21 +33,32 @@ if TYPE_CHECKING:
     from icefield_maintenance import rollback as _rollback
     from icefield_maintenance import undo as _undo
 
+    from icefield.catalog.inspection.inspect_table import InspectTable
+    from icefield.transaction import Action, AppendQueue, TableAccess, Transaction
+    from icefield.writing import WriteContext
+
 _NO_STRINGS: Mapping[str, str] = {}
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _in_one_commit(method: Callable[Concatenate[Transaction[Table], P], T]) -> Callable[Concatenate[Table, P], T]:
-    """The method of ``Table`` that makes one change of rows in a transaction of its own."""
+class _InOneCommit(Generic[P, T]):
+    """A method of ``Table`` that makes one change of rows in a transaction of its own; made when it is first used."""
 
-    def changed(self: Table, /, *args: P.args, **keywords: P.kwargs) -> T:
-        with self.transaction() as tx:
-            return method(tx, *args, **keywords)
+    def __init__(self, method: Callable[[], Callable[Concatenate[Transaction[Table], P], T]]) -> None:
+        self._method = method
 
-    update_wrapper(changed, method)
-    return changed
+    def __get__(self, table: Table | None, owner: type[Table]) -> Callable[P, T]:
+        method = self._method()
+
+        def changed(self: Table, /, *args: P.args, **keywords: P.kwargs) -> T:
+            with self.transaction() as tx:
+                return method(tx, *args, **keywords)
+
+        setattr(Table, method.__name__, update_wrapper(changed, method))
+        bound: Callable[P, T] = changed.__get__(table, owner)
+        return bound
 
 
 class Table(ReadableTable, Extensible, ChangeBuilders):
@@ -195,7 +203,7 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
     @property
     def inspect(self) -> InspectTable:
         """The metadata tables: snapshots, files, manifests, ..."""
-        return InspectTable(self.metadata, self.io, self.metadata_location)
+        return deferred.InspectTable(self.metadata, self.io, self.metadata_location)
 
     if TYPE_CHECKING:  # services of icefield-frames, icefield-import and icefield-maintenance
         add_files, write_on_workers = _add_files, _write_on_workers
@@ -216,7 +224,7 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
 
     def transaction(self) -> Transaction[Table]:
         """Several changes in one commit: ``with table.transaction() as tx: ...``."""
-        return Transaction(self._handle, self._state, finish=self._at)
+        return deferred.Transaction(self._handle, self._state, finish=self._at)
 
     @property
     def shape(self) -> TableMetadata:
@@ -228,14 +236,14 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
         with self.transaction() as tx:
             tx.stage(action)
 
-    append = _in_one_commit(RowChanges.append)
-    overwrite = _in_one_commit(RowChanges.overwrite)
-    delete = _in_one_commit(RowChanges.delete)
-    update = _in_one_commit(RowChanges.update)
-    dynamic_partition_overwrite = _in_one_commit(RowChanges.dynamic_partition_overwrite)
-    upsert = _in_one_commit(RowChanges.upsert)
-    delete_by_equality = _in_one_commit(RowChanges.delete_by_equality)
-    apply_changes = _in_one_commit(RowChanges.apply_changes)
+    append = _InOneCommit(lambda: deferred.RowChanges.append)
+    overwrite = _InOneCommit(lambda: deferred.RowChanges.overwrite)
+    delete = _InOneCommit(lambda: deferred.RowChanges.delete)
+    update = _InOneCommit(lambda: deferred.RowChanges.update)
+    dynamic_partition_overwrite = _InOneCommit(lambda: deferred.RowChanges.dynamic_partition_overwrite)
+    upsert = _InOneCommit(lambda: deferred.RowChanges.upsert)
+    delete_by_equality = _InOneCommit(lambda: deferred.RowChanges.delete_by_equality)
+    apply_changes = _InOneCommit(lambda: deferred.RowChanges.apply_changes)
 
     def append_queue(
         self,
@@ -249,14 +257,14 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
         in this object. Raises ``InvalidArgument``.
         """
         newest = Table(self._handle, self._state)
-        return AppendQueue(newest.transaction, newest.refresh, max_delay, snapshot_properties, branch)
+        return deferred.AppendQueue(newest.transaction, newest.refresh, max_delay, snapshot_properties, branch)
 
     def write_context(self) -> WriteContext:
         """The context to write data files for this table in another process, such as an executor; picklable.
 
         Commit the written files with ``transaction().append_files(files)``.
         """
-        return WriteContext.from_metadata(self.metadata, self.io)
+        return deferred.WriteContext.from_metadata(self.metadata, self.io)
 
     def set_properties(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Table:
         """Set table properties."""
@@ -276,7 +284,9 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
     def access(self) -> TableAccess:
         """The newest version, for a service of the table. This object keeps its version until a change is committed."""
         if self._handle.strategy is None:
-            return TableAccess(self.metadata, self.io, self.transaction, self.metadata_location, name=self._handle.name)
+            return deferred.TableAccess(
+                self.metadata, self.io, self.transaction, self.metadata_location, name=self._handle.name
+            )
         newest = Table(self._handle, self._state).refresh()
 
         def finish(state: TableState) -> Table:
@@ -284,9 +294,9 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
             return self._at(state)
 
         def begin() -> Transaction[Table]:
-            return Transaction(newest._handle, newest._state, finish=finish)
+            return deferred.Transaction(newest._handle, newest._state, finish=finish)
 
-        return TableAccess(
+        return deferred.TableAccess(
             newest.metadata,
             newest.io,
             begin,

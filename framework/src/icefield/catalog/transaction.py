@@ -1,4 +1,4 @@
-"""Atomic changes of several tables, for catalogs that support them."""
+"""Atomic changes of several tables, for catalogs that support them, and changes by the updates of the protocol."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ from icefield.commit import (
     tell_made,
 )
 from icefield.errors import CommitFailed, InvalidArgument, NoSuchTable, NotSupportedByCatalog
+from icefield.metadata import TableMetadata, TableRequirement, TableUpdate
+from icefield.metadata.requirements import AssertCreate, check
+from icefield.metadata.updates.apply import apply_updates, created_by
+from icefield.metadata.updates.definitions import AddSchema
+from icefield.metadata.updates.table import RemoveProperties, SetLocation, SetProperties
 from icefield.transaction import Transaction
+
+CheckTable = Callable[[TableName, TableMetadata | None, TableMetadata], None]
+"""Called with a table's name and its metadata before (None for a new table) and after a change; raises to refuse it."""
 
 
 @dataclass(slots=True)
@@ -180,6 +188,57 @@ def changes_several(backend: CatalogBackend) -> MultiTableCatalog:
     raise NotSupportedByCatalog(
         f"catalog '{backend.name}' cannot change several tables in one step: commit them one by one"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TableUpdates:
+    """A change of one table: the protocol's updates, and their requirements.
+
+    ``judge`` is called with the result of each attempt, before anything is written.
+    """
+
+    table: TableName
+    updates: tuple[TableUpdate, ...]
+    requirements: tuple[TableRequirement, ...] = ()
+    judge: CheckTable | None = None
+
+    @property
+    def creates(self) -> bool:
+        """Whether the table must not exist yet."""
+        return any(isinstance(requirement, AssertCreate) for requirement in self.requirements)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the change may move the location of the table's files."""
+        return any(isinstance(update, SetLocation | SetProperties | RemoveProperties) for update in self.updates)
+
+    def applied(self, base: TableMetadata | None) -> TableMetadata:
+        """The metadata after the change. Raises the errors of ``check`` and of ``apply_updates``."""
+        check(self.requirements, base)
+        if base is None:
+            made = created_by(self.updates)
+        else:
+            made = apply_updates(base, (_without_old_number(update, base) for update in self.updates))
+        if self.judge is not None:
+            self.judge(self.table, base, made)
+        return made
+
+    def proposal(self, base: TableMetadata | None) -> Proposal | None:
+        """The proposal on a base, None for a new table; no proposal if there is nothing to change."""
+        made = self.applied(base)
+        if made is base:
+            return None
+        return Proposal(made, self.updates, self.requirements, base, self.judge is not None)
+
+
+def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
+    """Remove the last column id of an update if it is below the table's.
+
+    Java states the last id of the new schema, which may be lower and is irrelevant.
+    """
+    if isinstance(update, AddSchema) and (update.last_column_id or 0) < base.last_column_id:
+        return AddSchema(update.schema)
+    return update
 
 
 class CatalogTransaction(AbstractContextManager["CatalogTransaction"]):

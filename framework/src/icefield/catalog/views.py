@@ -23,14 +23,13 @@ from icefield.metadata import (
     new_view_metadata,
     view_creation_updates,
 )
-from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
+from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES, property_strings
 from icefield.metadata.timestamps import now_ms
 from icefield.metadata.updates.base import LAST_ADDED
 from icefield.metadata.updates.table import RemoveProperties
 from icefield.metadata.view_updates import AssertViewUUID, SetViewProperties, choose_view_version
 from icefield.metadata.views import SQL
 from icefield.schema import Schema, as_schema, assign_fresh_ids
-from icefield.transaction import property_strings
 
 _RETRIES: Final = "9"
 """The default number of retries of a view: a change is cheap, and several writers may commit at once."""

@@ -27,10 +27,8 @@ from icefield.errors import (
     NoSuchTable,
     TableExists,
 )
-from icefield.metadata import TableMetadata
+from icefield.metadata import AddSnapshot, Operation, Snapshot, TableMetadata
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES, COMMIT_RETRY_TOTAL_TIMEOUT_MS
-from icefield.metadata.snapshots import Operation, Snapshot
-from icefield.metadata.updates.snapshots import AddSnapshot
 from icefield.plugins import ToldOperation
 
 NO_LOOK = RetryPolicy(0)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from icefield.abc import Proposal
-from icefield.metadata import TableMetadata
+from icefield.metadata import RemoveSnapshotRef, SetSnapshotRef, TableMetadata, TableUpdate
 from icefield.metadata.requirements import AssertCreate, AssertRefSnapshotID, AssertTableUUID, TableRequirement, holds
 from icefield.metadata.updates.apply import apply_updates, creation_updates
-from icefield.metadata.updates.base import TableUpdate
-from icefield.metadata.updates.snapshots import RemoveSnapshotRef, SetSnapshotRef
 
 
 def creation_of(

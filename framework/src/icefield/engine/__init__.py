@@ -68,7 +68,6 @@ from icefield.toolkit.table_folders import folders_around as folders_around
 from icefield.toolkit.table_folders import is_of_another as is_of_another
 from icefield.toolkit.table_folders import metadata_of_another as metadata_of_another
 from icefield.toolkit.table_folders import table_uuid_in as table_uuid_in
-from icefield.transaction.files.append import refuse_twice as refuse_twice
 from icefield.transaction.head.branch_head import Head as Head
 from icefield.transaction.head.branch_head import head_of as head_of
 from icefield.transaction.head.filtering import RowFilter as RowFilter

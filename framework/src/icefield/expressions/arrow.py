@@ -7,13 +7,12 @@ neither less nor greater than anything, and -0.0 equals 0.0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidExpression
 from icefield.expressions.bound import BoundPredicate, map_leaves, not_bound
 from icefield.expressions.bounds import are_few, is_among
@@ -23,13 +22,13 @@ from icefield.types.arrow.types import field_id
 
 ArrowRows: TypeAlias = pa.RecordBatch | pa.Table | pa.StructArray
 
-_COMPARE: dict[Op, Callable[[Any, Any], Any]] = {
-    Op.LT: pc.less,
-    Op.LT_EQ: pc.less_equal,
-    Op.GT: pc.greater,
-    Op.GT_EQ: pc.greater_equal,
-    Op.EQ: pc.equal,
-    Op.NOT_EQ: pc.not_equal,
+_COMPARE: dict[Op, str] = {
+    Op.LT: "less",
+    Op.LT_EQ: "less_equal",
+    Op.GT: "greater",
+    Op.GT_EQ: "greater_equal",
+    Op.EQ: "equal",
+    Op.NOT_EQ: "not_equal",
 }
 
 
@@ -146,7 +145,7 @@ def _leaf(leaf: BoundPredicate, column: Any, count: int) -> pa.BooleanArray | bo
 def _test(leaf: BoundPredicate, column: Any) -> Any:
     compare = _COMPARE.get(leaf.op)
     if compare is not None:
-        return compare(column, leaf.arrow)
+        return getattr(pc, compare)(column, leaf.arrow)
     match leaf.op:
         case Op.IN:
             return _among(leaf, column)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.expressions.bound import BoundPredicate
 from icefield.expressions.expressions import Op
 from icefield.types import UUIDType

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.expressions.bound import BoundPredicate, not_bound
 from icefield.expressions.bounds import Bounds, Mask
 from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Op, Or

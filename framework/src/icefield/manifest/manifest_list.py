@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.abc import FileKey, ManifestFormat, ReadRequest
+from icefield.base import compute as pc
 from icefield.base.concurrency import LruCache
 from icefield.base.limits import MAX_MANIFEST_BYTES
 from icefield.errors import InvalidMetadata
@@ -19,8 +19,7 @@ from icefield.manifest.columns import check_locations, conform, identify
 from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
 from icefield.manifest.manifest_file import FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.schemas import FIELD_SUMMARY_FIELDS, MANIFEST_FILE_FIELDS, PARTITIONS, arrow_types
-from icefield.metadata import TableMetadata
-from icefield.metadata.snapshots import Snapshot
+from icefield.metadata import Snapshot, TableMetadata
 from icefield.storage import FileIO
 from icefield.toolkit import BytesInput
 from icefield.toolkit.input_files import read_bounded

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.abc import FormatAbility, ManifestFormatReader, ManifestReadRequest
+from icefield.base import compute as pc
 from icefield.base.limits import MAX_MANIFEST_BYTES
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.manifest import schemas as f

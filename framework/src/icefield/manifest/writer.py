@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.manifest import schemas as f
 from icefield.manifest.cache import KeptOutput

@@ -1,100 +1,104 @@
 """Table metadata: decoding, encoding, and changes made of small updates."""
 
-from icefield.base.lazy_names import public_names
-from icefield.base.limits import MAX_METADATA_BYTES as MAX_METADATA_BYTES
-from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS as SUPPORTED_FORMAT_VERSIONS
-from icefield.metadata.decode import decode_metadata as decode_metadata
-from icefield.metadata.deferred_snapshots import with_deferred_snapshots as with_deferred_snapshots
-from icefield.metadata.encode import encode_metadata as encode_metadata
-from icefield.metadata.entries import BlobMetadata as BlobMetadata
-from icefield.metadata.entries import EncryptedKey as EncryptedKey
-from icefield.metadata.entries import MetadataLogEntry as MetadataLogEntry
-from icefield.metadata.entries import PartitionStatisticsFile as PartitionStatisticsFile
-from icefield.metadata.entries import SnapshotLogEntry as SnapshotLogEntry
-from icefield.metadata.entries import StatisticsFile as StatisticsFile
-from icefield.metadata.file_names import METADATA_FOLDER as METADATA_FOLDER
-from icefield.metadata.file_names import VERSION_HINT as VERSION_HINT
-from icefield.metadata.file_names import metadata_folder as metadata_folder
-from icefield.metadata.inflation import inflated as inflated
-from icefield.metadata.json_array import JsonArray as JsonArray
-from icefield.metadata.properties import DELETE_GRANULARITY as DELETE_GRANULARITY
-from icefield.metadata.properties import DELETE_TARGET_FILE_SIZE as DELETE_TARGET_FILE_SIZE
-from icefield.metadata.properties import GC_ENABLED as GC_ENABLED
-from icefield.metadata.properties import LONG_MAX as LONG_MAX
-from icefield.metadata.properties import MANIFEST_TARGET_SIZE as MANIFEST_TARGET_SIZE
-from icefield.metadata.properties import MAX_REF_AGE_MS as MAX_REF_AGE_MS
-from icefield.metadata.properties import MAX_SNAPSHOT_AGE_MS as MAX_SNAPSHOT_AGE_MS
-from icefield.metadata.properties import METADATA_DELETE_AFTER_COMMIT as METADATA_DELETE_AFTER_COMMIT
-from icefield.metadata.properties import MIN_SNAPSHOTS_TO_KEEP as MIN_SNAPSHOTS_TO_KEEP
-from icefield.metadata.properties import WRITE_FORMAT_DEFAULT as WRITE_FORMAT_DEFAULT
-from icefield.metadata.properties import WRITE_TARGET_FILE_SIZE as WRITE_TARGET_FILE_SIZE
-from icefield.metadata.properties import Property as Property
-from icefield.metadata.properties import find_value as find_value
-from icefield.metadata.properties import get_bool as get_bool
-from icefield.metadata.properties import get_float as get_float
-from icefield.metadata.properties import get_int as get_int
-from icefield.metadata.properties import get_str as get_str
-from icefield.metadata.refs import MAIN_BRANCH as MAIN_BRANCH
-from icefield.metadata.refs import RefType as RefType
-from icefield.metadata.refs import SnapshotRef as SnapshotRef
-from icefield.metadata.remembered import STREAM_EPOCH_ID as STREAM_EPOCH_ID
-from icefield.metadata.remembered import STREAM_QUERY_ID as STREAM_QUERY_ID
-from icefield.metadata.remembered import is_memory as is_memory
-from icefield.metadata.remembered import last_epoch as last_epoch
-from icefield.metadata.requirements import AssertCurrentSchemaId as AssertCurrentSchemaId
-from icefield.metadata.requirements import AssertLastAssignedFieldId as AssertLastAssignedFieldId
-from icefield.metadata.requirements import AssertRefSnapshotID as AssertRefSnapshotID
-from icefield.metadata.requirements import TableRequirement as TableRequirement
-from icefield.metadata.snapshots import TOTALS as TOTALS
-from icefield.metadata.snapshots import Operation as Operation
-from icefield.metadata.snapshots import Snapshot as Snapshot
-from icefield.metadata.table_metadata import TableMetadata as TableMetadata
-from icefield.metadata.table_metadata import with_metadata_log as with_metadata_log
-from icefield.metadata.timestamps import Timestamp as Timestamp
-from icefield.metadata.timestamps import as_milliseconds as as_milliseconds
-from icefield.metadata.updates.apply import apply_updates as apply_updates
-from icefield.metadata.updates.apply import new_table_metadata as new_table_metadata
-from icefield.metadata.updates.base import TableUpdate as TableUpdate
-from icefield.metadata.updates.definitions import AddPartitionSpec as AddPartitionSpec
-from icefield.metadata.updates.definitions import AddSchema as AddSchema
-from icefield.metadata.updates.definitions import AddSortOrder as AddSortOrder
-from icefield.metadata.updates.definitions import RemovePartitionSpecs as RemovePartitionSpecs
-from icefield.metadata.updates.definitions import RemoveSchemas as RemoveSchemas
-from icefield.metadata.updates.definitions import SetCurrentSchema as SetCurrentSchema
-from icefield.metadata.updates.definitions import SetDefaultSortOrder as SetDefaultSortOrder
-from icefield.metadata.updates.definitions import SetDefaultSpec as SetDefaultSpec
-from icefield.metadata.updates.snapshots import AddSnapshot as AddSnapshot
-from icefield.metadata.updates.snapshots import RemovePartitionStatistics as RemovePartitionStatistics
-from icefield.metadata.updates.snapshots import RemoveSnapshotRef as RemoveSnapshotRef
-from icefield.metadata.updates.snapshots import RemoveSnapshots as RemoveSnapshots
-from icefield.metadata.updates.snapshots import RemoveStatistics as RemoveStatistics
-from icefield.metadata.updates.snapshots import SetPartitionStatistics as SetPartitionStatistics
-from icefield.metadata.updates.snapshots import SetSnapshotRef as SetSnapshotRef
-from icefield.metadata.updates.snapshots import SetStatistics as SetStatistics
-from icefield.metadata.updates.table import AddEncryptionKey as AddEncryptionKey
-from icefield.metadata.updates.table import RemoveEncryptionKey as RemoveEncryptionKey
-from icefield.metadata.updates.table import RemoveProperties as RemoveProperties
-from icefield.metadata.updates.table import SetProperties as SetProperties
-from icefield.metadata.updates.table import UpgradeFormatVersion as UpgradeFormatVersion
-from icefield.metadata.view_updates import SetViewProperties as SetViewProperties
-from icefield.metadata.view_updates import ViewRequirement as ViewRequirement
-from icefield.metadata.view_updates import ViewUpdate as ViewUpdate
-from icefield.metadata.view_updates import apply_view_updates as apply_view_updates
-from icefield.metadata.view_updates import new_view_metadata as new_view_metadata
-from icefield.metadata.view_updates import view_creation_updates as view_creation_updates
-from icefield.metadata.views import ViewHistoryEntry as ViewHistoryEntry
-from icefield.metadata.views import ViewMetadata as ViewMetadata
-from icefield.metadata.views import ViewRepresentation as ViewRepresentation
-from icefield.metadata.views import ViewVersion as ViewVersion
-from icefield.metadata.views import decode_view_metadata as decode_view_metadata
-from icefield.metadata.views import encode_view_metadata as encode_view_metadata
-from icefield.metadata.wire import requirements_from_json as requirements_from_json
-from icefield.metadata.wire import requirements_to_json as requirements_to_json
-from icefield.metadata.wire import updates_from_json as updates_from_json
-from icefield.metadata.wire import updates_to_json as updates_to_json
-from icefield.metadata.wire import view_requirements_from_json as view_requirements_from_json
-from icefield.metadata.wire import view_requirements_to_json as view_requirements_to_json
-from icefield.metadata.wire import view_updates_from_json as view_updates_from_json
-from icefield.metadata.wire import view_updates_to_json as view_updates_to_json
+from typing import TYPE_CHECKING
 
-__all__ = public_names(__name__)
+from icefield.base.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from icefield.base.limits import MAX_METADATA_BYTES as MAX_METADATA_BYTES
+    from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS as SUPPORTED_FORMAT_VERSIONS
+    from icefield.metadata.decode import decode_metadata as decode_metadata
+    from icefield.metadata.deferred_snapshots import with_deferred_snapshots as with_deferred_snapshots
+    from icefield.metadata.encode import encode_metadata as encode_metadata
+    from icefield.metadata.entries import BlobMetadata as BlobMetadata
+    from icefield.metadata.entries import EncryptedKey as EncryptedKey
+    from icefield.metadata.entries import MetadataLogEntry as MetadataLogEntry
+    from icefield.metadata.entries import PartitionStatisticsFile as PartitionStatisticsFile
+    from icefield.metadata.entries import SnapshotLogEntry as SnapshotLogEntry
+    from icefield.metadata.entries import StatisticsFile as StatisticsFile
+    from icefield.metadata.file_names import METADATA_FOLDER as METADATA_FOLDER
+    from icefield.metadata.file_names import VERSION_HINT as VERSION_HINT
+    from icefield.metadata.file_names import metadata_folder as metadata_folder
+    from icefield.metadata.inflation import inflated as inflated
+    from icefield.metadata.json_array import JsonArray as JsonArray
+    from icefield.metadata.properties import DELETE_GRANULARITY as DELETE_GRANULARITY
+    from icefield.metadata.properties import DELETE_TARGET_FILE_SIZE as DELETE_TARGET_FILE_SIZE
+    from icefield.metadata.properties import GC_ENABLED as GC_ENABLED
+    from icefield.metadata.properties import LONG_MAX as LONG_MAX
+    from icefield.metadata.properties import MANIFEST_TARGET_SIZE as MANIFEST_TARGET_SIZE
+    from icefield.metadata.properties import MAX_REF_AGE_MS as MAX_REF_AGE_MS
+    from icefield.metadata.properties import MAX_SNAPSHOT_AGE_MS as MAX_SNAPSHOT_AGE_MS
+    from icefield.metadata.properties import METADATA_DELETE_AFTER_COMMIT as METADATA_DELETE_AFTER_COMMIT
+    from icefield.metadata.properties import MIN_SNAPSHOTS_TO_KEEP as MIN_SNAPSHOTS_TO_KEEP
+    from icefield.metadata.properties import WRITE_FORMAT_DEFAULT as WRITE_FORMAT_DEFAULT
+    from icefield.metadata.properties import WRITE_TARGET_FILE_SIZE as WRITE_TARGET_FILE_SIZE
+    from icefield.metadata.properties import Property as Property
+    from icefield.metadata.properties import find_value as find_value
+    from icefield.metadata.properties import get_bool as get_bool
+    from icefield.metadata.properties import get_float as get_float
+    from icefield.metadata.properties import get_int as get_int
+    from icefield.metadata.properties import get_str as get_str
+    from icefield.metadata.refs import MAIN_BRANCH as MAIN_BRANCH
+    from icefield.metadata.refs import RefType as RefType
+    from icefield.metadata.refs import SnapshotRef as SnapshotRef
+    from icefield.metadata.remembered import STREAM_EPOCH_ID as STREAM_EPOCH_ID
+    from icefield.metadata.remembered import STREAM_QUERY_ID as STREAM_QUERY_ID
+    from icefield.metadata.remembered import is_memory as is_memory
+    from icefield.metadata.remembered import last_epoch as last_epoch
+    from icefield.metadata.requirements import AssertCurrentSchemaId as AssertCurrentSchemaId
+    from icefield.metadata.requirements import AssertLastAssignedFieldId as AssertLastAssignedFieldId
+    from icefield.metadata.requirements import AssertRefSnapshotID as AssertRefSnapshotID
+    from icefield.metadata.requirements import TableRequirement as TableRequirement
+    from icefield.metadata.snapshots import TOTALS as TOTALS
+    from icefield.metadata.snapshots import Operation as Operation
+    from icefield.metadata.snapshots import Snapshot as Snapshot
+    from icefield.metadata.table_metadata import TableMetadata as TableMetadata
+    from icefield.metadata.table_metadata import with_metadata_log as with_metadata_log
+    from icefield.metadata.timestamps import Timestamp as Timestamp
+    from icefield.metadata.timestamps import as_milliseconds as as_milliseconds
+    from icefield.metadata.updates.apply import apply_updates as apply_updates
+    from icefield.metadata.updates.apply import new_table_metadata as new_table_metadata
+    from icefield.metadata.updates.base import TableUpdate as TableUpdate
+    from icefield.metadata.updates.definitions import AddPartitionSpec as AddPartitionSpec
+    from icefield.metadata.updates.definitions import AddSchema as AddSchema
+    from icefield.metadata.updates.definitions import AddSortOrder as AddSortOrder
+    from icefield.metadata.updates.definitions import RemovePartitionSpecs as RemovePartitionSpecs
+    from icefield.metadata.updates.definitions import RemoveSchemas as RemoveSchemas
+    from icefield.metadata.updates.definitions import SetCurrentSchema as SetCurrentSchema
+    from icefield.metadata.updates.definitions import SetDefaultSortOrder as SetDefaultSortOrder
+    from icefield.metadata.updates.definitions import SetDefaultSpec as SetDefaultSpec
+    from icefield.metadata.updates.snapshots import AddSnapshot as AddSnapshot
+    from icefield.metadata.updates.snapshots import RemovePartitionStatistics as RemovePartitionStatistics
+    from icefield.metadata.updates.snapshots import RemoveSnapshotRef as RemoveSnapshotRef
+    from icefield.metadata.updates.snapshots import RemoveSnapshots as RemoveSnapshots
+    from icefield.metadata.updates.snapshots import RemoveStatistics as RemoveStatistics
+    from icefield.metadata.updates.snapshots import SetPartitionStatistics as SetPartitionStatistics
+    from icefield.metadata.updates.snapshots import SetSnapshotRef as SetSnapshotRef
+    from icefield.metadata.updates.snapshots import SetStatistics as SetStatistics
+    from icefield.metadata.updates.table import AddEncryptionKey as AddEncryptionKey
+    from icefield.metadata.updates.table import RemoveEncryptionKey as RemoveEncryptionKey
+    from icefield.metadata.updates.table import RemoveProperties as RemoveProperties
+    from icefield.metadata.updates.table import SetProperties as SetProperties
+    from icefield.metadata.updates.table import UpgradeFormatVersion as UpgradeFormatVersion
+    from icefield.metadata.view_updates import SetViewProperties as SetViewProperties
+    from icefield.metadata.view_updates import ViewRequirement as ViewRequirement
+    from icefield.metadata.view_updates import ViewUpdate as ViewUpdate
+    from icefield.metadata.view_updates import apply_view_updates as apply_view_updates
+    from icefield.metadata.view_updates import new_view_metadata as new_view_metadata
+    from icefield.metadata.view_updates import view_creation_updates as view_creation_updates
+    from icefield.metadata.views import ViewHistoryEntry as ViewHistoryEntry
+    from icefield.metadata.views import ViewMetadata as ViewMetadata
+    from icefield.metadata.views import ViewRepresentation as ViewRepresentation
+    from icefield.metadata.views import ViewVersion as ViewVersion
+    from icefield.metadata.views import decode_view_metadata as decode_view_metadata
+    from icefield.metadata.views import encode_view_metadata as encode_view_metadata
+    from icefield.metadata.wire import requirements_from_json as requirements_from_json
+    from icefield.metadata.wire import requirements_to_json as requirements_to_json
+    from icefield.metadata.wire import updates_from_json as updates_from_json
+    from icefield.metadata.wire import updates_to_json as updates_to_json
+    from icefield.metadata.wire import view_requirements_from_json as view_requirements_from_json
+    from icefield.metadata.wire import view_requirements_to_json as view_requirements_to_json
+    from icefield.metadata.wire import view_updates_from_json as view_updates_from_json
+    from icefield.metadata.wire import view_updates_to_json as view_updates_to_json
+
+__getattr__, __dir__ = lazy_names(__name__)

@@ -234,8 +234,7 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
     recognised by the property's name, or by a password in a URI.
     """
     for name, value in properties.items():
-        if not isinstance(name, str) or not name:
-            raise InvalidArgument(f"the name of a table property must be a non-empty string, not {name!r}")
+        check_key(name)
         if not isinstance(value, str):
             raise InvalidArgument(
                 f"table property '{name}' must be a string, not {type(value).__name__}; write it as a string",
@@ -258,6 +257,30 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return dict(properties)
 
 
+def property_strings(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Properties as the metadata holds them: text, always. Raises ``InvalidArgument``."""
+    if not isinstance(properties, Mapping):
+        raise InvalidArgument(f"properties are a mapping of names to values, not {properties!r:.200}")
+    for key in properties:
+        check_key(key)
+    return {key: property_string(key, value) for key, value in properties.items()}
+
+
+def check_key(key: object) -> None:
+    """Raise ``InvalidArgument`` for an invalid name of a property."""
+    if not isinstance(key, str) or not key:
+        raise InvalidArgument(f"the name of a property must be a non-empty string, not {key!r}")
+
+
+def property_string(key: str, value: Any) -> str:
+    """The value of a property of a table or a catalog as text. Raises ``InvalidArgument``."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise InvalidArgument(f"property {key!r} must be a string, a number or a boolean, not {type(value).__name__}")
+
+
 def check_property_name(name: str) -> None:
     """Raise ``InvalidArgument`` for a name that no table property may have."""
     if name in RESERVED_PROPERTIES:
@@ -268,11 +291,6 @@ def check_property_name(name: str) -> None:
             "give it to the catalog or the environment instead",
             property=name,
         )
-
-
-def with_version_of_keys(properties: dict[str, str]) -> dict[str, str]:
-    """The properties of a new table, with format version 3 for an encrypted one that states none."""
-    return {FORMAT_VERSION.name: "3", **properties} if ENCRYPTION_KEY_ID.name in properties else properties
 
 
 def find_value(properties: Mapping[str, str], declared: Property, column: str = "") -> Any:

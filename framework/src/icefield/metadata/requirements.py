@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 from icefield.base.limits import NameText
@@ -85,82 +85,75 @@ class AssertRefSnapshotID:
             )
 
 
+class _AssertNumber:
+    """A number of the metadata is still that of the change's base."""
+
+    __slots__ = ()
+    type: ClassVar[str]
+    _number: ClassVar[tuple[str, str]]
+    """Its name in the metadata, and in errors."""
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        name, shown = self._number
+        (expected,), found = astuple(self), getattr(_existing(metadata, self.type), name)  # type: ignore[call-overload]
+        if expected != found:
+            raise ValidationFailed(
+                f"the {shown} was {expected} and is now {found}: another commit changed it; load the table again",
+                requirement=self.type,
+                expected=expected,
+                found=found,
+            )
+
+
 @dataclass(frozen=True, slots=True)
-class AssertLastAssignedFieldId:
+class AssertLastAssignedFieldId(_AssertNumber):
     """No column was added meanwhile."""
 
     last_assigned_field_id: Int
     type: ClassVar[str] = "assert-last-assigned-field-id"
-
-    def check(self, metadata: TableMetadata | None) -> None:
-        _compare(metadata, "last_column_id", self.last_assigned_field_id, "last assigned column id", self.type)
+    _number: ClassVar[tuple[str, str]] = ("last_column_id", "last assigned column id")
 
 
 @dataclass(frozen=True, slots=True)
-class AssertCurrentSchemaId:
+class AssertCurrentSchemaId(_AssertNumber):
     """The current schema is still that of the change's base."""
 
     current_schema_id: Int
     type: ClassVar[str] = "assert-current-schema-id"
-
-    def check(self, metadata: TableMetadata | None) -> None:
-        _compare(metadata, "current_schema_id", self.current_schema_id, "current schema", self.type)
+    _number: ClassVar[tuple[str, str]] = ("current_schema_id", "current schema")
 
 
 @dataclass(frozen=True, slots=True)
-class AssertLastAssignedPartitionId:
+class AssertLastAssignedPartitionId(_AssertNumber):
     """No partition field was added meanwhile."""
 
     last_assigned_partition_id: Int
     type: ClassVar[str] = "assert-last-assigned-partition-id"
-
-    def check(self, metadata: TableMetadata | None) -> None:
-        _compare(
-            metadata,
-            "last_partition_id",
-            self.last_assigned_partition_id,
-            "last assigned partition field id",
-            self.type,
-        )
+    _number: ClassVar[tuple[str, str]] = ("last_partition_id", "last assigned partition field id")
 
 
 @dataclass(frozen=True, slots=True)
-class AssertDefaultSpecId:
+class AssertDefaultSpecId(_AssertNumber):
     """The default partition spec is still that of the change's base."""
 
     default_spec_id: Int
     type: ClassVar[str] = "assert-default-spec-id"
-
-    def check(self, metadata: TableMetadata | None) -> None:
-        _compare(metadata, "default_spec_id", self.default_spec_id, "default partition spec", self.type)
+    _number: ClassVar[tuple[str, str]] = ("default_spec_id", "default partition spec")
 
 
 @dataclass(frozen=True, slots=True)
-class AssertDefaultSortOrderId:
+class AssertDefaultSortOrderId(_AssertNumber):
     """The default sort order is still that of the change's base."""
 
     default_sort_order_id: Int
     type: ClassVar[str] = "assert-default-sort-order-id"
-
-    def check(self, metadata: TableMetadata | None) -> None:
-        _compare(metadata, "default_sort_order_id", self.default_sort_order_id, "default sort order", self.type)
+    _number: ClassVar[tuple[str, str]] = ("default_sort_order_id", "default sort order")
 
 
 def _existing(metadata: TableMetadata | None, requirement: str) -> TableMetadata:
     if metadata is None:
         raise ValidationFailed("the table does not exist any more", requirement=requirement)
     return metadata
-
-
-def _compare(metadata: TableMetadata | None, name: str, expected: int, what: str, requirement: str) -> None:
-    found = getattr(_existing(metadata, requirement), name)
-    if expected != found:
-        raise ValidationFailed(
-            f"the {what} was {expected} and is now {found}: another commit changed it; load the table again",
-            requirement=requirement,
-            expected=expected,
-            found=found,
-        )
 
 
 def _at(snapshot_id: int | None) -> str:

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature, printable
 from icefield.partitioning.sources import (
     check_source,
@@ -106,6 +106,11 @@ class SortOrder:
     def is_unsorted(self) -> bool:
         """Whether the order has no keys."""
         return not self.fields
+
+    @property
+    def ordered_ids(self) -> list[int]:
+        """The ids of the columns whose own order the keys keep: not those of a bucket."""
+        return [each.source_id for each in self.fields if each.transform.preserves_order]
 
     def same_as(self, other: SortOrder) -> bool:
         """Whether both orders sort rows in the same way; order ids do not matter."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.base.limits import MAX_NAME_LENGTH
 from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema
 from icefield.partitioning.transforms import Transform, UnknownTransform, parse_transform

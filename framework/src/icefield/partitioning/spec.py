@@ -11,8 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.base.limits import MAX_NAME_LENGTH
 from icefield.base.notebooks import html_of
 from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature, printable

@@ -20,4 +20,3 @@ if TYPE_CHECKING:
     from icefield.plugins.services import Extensible as Extensible
 
 __getattr__, __dir__ = lazy_names(__name__)
-__all__ = __dir__()

@@ -22,4 +22,3 @@ if TYPE_CHECKING:
     from icefield.scan.tasks import ScanContext as ScanContext
 
 __getattr__, __dir__ = lazy_names(__name__)
-__all__ = __dir__()

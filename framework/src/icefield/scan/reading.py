@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.abc import FormatAbility, ReadRequest, Split
+from icefield.base import compute as pc
 from icefield.base.concurrency import map_ahead, read_ahead
 from icefield.errors import InvalidFile
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, bind, evaluate, field_ids, relocate

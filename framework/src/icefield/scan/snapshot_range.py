@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from icefield.base.spelling import was_meant
 from icefield.errors import InvalidArgument, NoSuchSnapshot
-from icefield.metadata import TableMetadata
-from icefield.metadata.refs import MAIN_BRANCH
-from icefield.metadata.snapshots import Snapshot
+from icefield.metadata import MAIN_BRANCH, Snapshot, TableMetadata
 from icefield.metadata.timestamps import Timestamp, as_milliseconds, in_utc
 
 

@@ -9,8 +9,7 @@ from icefield.abc import WorkRunner
 from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.expressions import AlwaysTrue
-from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.timestamps import Timestamp, as_milliseconds
+from icefield.metadata import Snapshot, Timestamp, as_milliseconds
 from icefield.scan.file_scan import FileScan
 from icefield.scan.planning.planner import ScanPlanner
 from icefield.scan.snapshot_range import head_of_ref

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import UnsupportedFeature
 from icefield.schema.schema import Schema
 from icefield.types.reserved import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID

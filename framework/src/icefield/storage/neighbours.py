@@ -21,8 +21,7 @@ from icefield.errors import (
     LocationWarning,
     MissingPlugin,
 )
-from icefield.metadata import TableMetadata
-from icefield.metadata.file_names import metadata_folder
+from icefield.metadata import TableMetadata, metadata_folder
 from icefield.metadata.properties import OWNED_FILES_ONLY, get_bool
 from icefield.metadata.property_checks import callers_level
 from icefield.storage.allowed import OWNED_ONLY

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import IcefieldError
 from icefield.storage.file_io import FileIO
 from icefield.storage.local_paths import local_path

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.base.secrets import without_userinfo
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata import TableMetadata, decode_metadata

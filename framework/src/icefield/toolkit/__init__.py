@@ -134,4 +134,3 @@ if TYPE_CHECKING:
     from icefield.types.values.distinct import distinct as distinct
 
 __getattr__, __dir__ = lazy_names(__name__)
-__all__ = __dir__()

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.toolkit.batches import bare_batch
 from icefield.types.arrow.nested import as_lists, list_parts, retype, struct_array, unwrap

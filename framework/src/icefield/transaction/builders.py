@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from icefield import transaction as changes
 from icefield.metadata import MAIN_BRANCH, TableMetadata
-from icefield.transaction.action import Action
-from icefield.transaction.branches.manage_snapshots import ManageSnapshots
-from icefield.transaction.conflicts import IsolationLevel
-from icefield.transaction.metadata_changes.update_layout import UpdateSortOrder, UpdateSpec
-from icefield.transaction.metadata_changes.update_schema import UpdateSchema
-from icefield.transaction.metadata_changes.update_statistics import UpdateStatistics
-from icefield.transaction.row_level.merge_rows import Merge
-from icefield.transaction.rows import Rows
-from icefield.transaction.update_snapshot import UpdateSnapshot
+
+if TYPE_CHECKING:
+    from icefield.transaction.action import Action
+    from icefield.transaction.branches.manage_snapshots import ManageSnapshots
+    from icefield.transaction.conflicts import IsolationLevel
+    from icefield.transaction.metadata_changes.update_layout import UpdateSortOrder, UpdateSpec
+    from icefield.transaction.metadata_changes.update_schema import UpdateSchema
+    from icefield.transaction.metadata_changes.update_statistics import UpdateStatistics
+    from icefield.transaction.row_level.merge_rows import Merge
+    from icefield.transaction.rows import Rows
+    from icefield.transaction.update_snapshot import UpdateSnapshot
 
 _NO_STRINGS: Mapping[str, str] = {}
 
@@ -47,7 +51,7 @@ class ChangeBuilders(ABC):
         ``on`` names the columns of the key, or maps key columns to columns of the source; the schema's identifier
         fields by default. Conditions and values refer to the source as a struct named ``source_name``.
         """
-        return Merge(
+        return changes.Merge(
             self.stage,
             self.shape,
             source,
@@ -63,24 +67,24 @@ class ChangeBuilders(ABC):
         self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> UpdateSnapshot:
         """Add and remove files that the caller has written."""
-        return UpdateSnapshot(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+        return changes.UpdateSnapshot(self.stage, branch=branch, snapshot_properties=snapshot_properties)
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
         """Change the columns: ``with table.update_schema() as update: update.add_column("x", "long")``."""
-        return UpdateSchema(self.stage, self.shape, allow_incompatible_changes, case_sensitive)
+        return changes.UpdateSchema(self.stage, self.shape, allow_incompatible_changes, case_sensitive)
 
     def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
         """Change how new files are partitioned."""
-        return UpdateSpec(self.stage, self.shape, case_sensitive)
+        return changes.UpdateSpec(self.stage, self.shape, case_sensitive)
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
         """Change the order in which writers should sort rows."""
-        return UpdateSortOrder(self.stage, self.shape, case_sensitive)
+        return changes.UpdateSortOrder(self.stage, self.shape, case_sensitive)
 
     def manage_snapshots(self) -> ManageSnapshots:
         """Create, move and remove branches and tags; roll back; publish staged snapshots."""
-        return ManageSnapshots(self.stage)
+        return changes.ManageSnapshots(self.stage)
 
     def update_statistics(self) -> UpdateStatistics:
         """Set and remove the files with statistics of snapshots, and with statistics of their partitions."""
-        return UpdateStatistics(self.stage)
+        return changes.UpdateStatistics(self.stage)

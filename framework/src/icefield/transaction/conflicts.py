@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.base.concurrency import lazy
 from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile

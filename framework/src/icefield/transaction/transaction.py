@@ -18,11 +18,10 @@ from icefield.commit import (
     load_table,
 )
 from icefield.errors import InvalidArgument, NoSuchTable
-from icefield.metadata import MAIN_BRANCH, TableMetadata
+from icefield.metadata import MAIN_BRANCH, TableMetadata, TableUpdate
 from icefield.metadata.properties import FORMAT_VERSION
 from icefield.metadata.requirements import TableRequirement, check
 from icefield.metadata.updates.apply import MetadataBuilder, apply_updates
-from icefield.metadata.updates.base import TableUpdate
 from icefield.plugins import Extensible
 from icefield.storage import FileIO
 from icefield.storage.neighbours import check_move

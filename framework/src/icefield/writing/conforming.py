@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield import types as iceberg
+from icefield.base import compute as pc
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.arrow.maps import has_repeated_keys

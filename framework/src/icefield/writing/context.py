@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -28,6 +28,7 @@ class WriteContext:
     ``schema`` and ``spec`` are the table's schema and spec for new rows. ``file_format`` names an installed format.
     ``operation_id`` sets the files of one operation apart from all others; tasks and attempts have numbers of
     their own. ``sort_order_id`` is recorded in each file: set it only when the rows come in that order.
+    ``sorted_ids`` are the columns of the table's sort order, which have bounds in metrics by default.
     ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that write files (None: see
     ``FileIO.workers``).
     """
@@ -43,6 +44,7 @@ class WriteContext:
     target_file_bytes: int = 512 << 20
     buffer_bytes: int = BUFFER_BYTES
     workers: int | None = None
+    sorted_ids: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         unknown = [each for each in self.spec.fields if not each.is_known]
@@ -86,6 +88,7 @@ class WriteContext:
             io=io.encrypting(metadata),
             file_format=get_str(merged, WRITE_FORMAT_DEFAULT).lower(),
             properties=merged,
+            sorted_ids=metadata.sort_order().ordered_ids,
             operation_id=operation_id or str(uuid4()),
             target_file_bytes=get_int(merged, WRITE_TARGET_FILE_SIZE),
         )

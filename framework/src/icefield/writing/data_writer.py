@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.manifest import DataFile
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.spec import check_partition_values, partition_batch

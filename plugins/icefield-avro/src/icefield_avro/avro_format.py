@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
+from icefield import lazy_names
 from icefield.abc import (
     FormatAbility,
     FormatWriter,
@@ -17,10 +18,15 @@ from icefield.abc import (
 )
 from icefield.schema import Schema
 
-from icefield_avro.appending import append_blocks
 from icefield_avro.container import Container
 from icefield_avro.reader import AvroReader, read_apart, read_together
-from icefield_avro.writer import AvroWriter
+
+if TYPE_CHECKING:
+    from icefield_avro.appending import append_blocks as append_blocks
+    from icefield_avro.writer import AvroWriter as AvroWriter
+
+# Readers need no writer.
+_writing, _ = lazy_names(__name__)
 
 
 class AvroFormat(ManifestFormat):
@@ -59,10 +65,12 @@ class AvroFormat(ManifestFormat):
         metadata: Mapping[str, str] | None = None,
     ) -> FormatWriter:
         """Begin a file. See ``AvroWriter`` for the properties."""
-        return AvroWriter(sink, schema, properties or {}, metadata or {})
+        writer: FormatWriter = _writing("AvroWriter")(sink, schema, properties or {}, metadata or {})
+        return writer
 
     def append_blocks(
         self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
     ) -> bytes | None:
         """The blocks of ``old`` under a new header, then a block of ``batch``; None when schema or codec differ."""
-        return append_blocks(old, schema, batch, metadata)
+        blocks: bytes | None = _writing("append_blocks")(old, schema, batch, metadata)
+        return blocks

@@ -62,7 +62,9 @@ class FileDescriber:
         self._metadata = metadata
         self._io = io
         self._schema = metadata.schema()
-        self._config = MetricsConfig.from_properties(metadata.properties, self._schema)
+        self._config = MetricsConfig.from_properties(
+            metadata.properties, self._schema, metadata.sort_order().ordered_ids
+        )
         stored = metadata.properties.get(NAME_MAPPING_DEFAULT.name)
         self.mapping = create_name_mapping(self._schema) if stored is None else parse_name_mapping(stored)
         """The name mapping for files without field ids."""

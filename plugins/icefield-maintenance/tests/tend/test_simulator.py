@@ -110,6 +110,26 @@ def month_of(kind: str, seeds: range) -> tuple[SimulatedCosts, SimulatedCosts]:
     return preset, nightly
 
 
+CHEAPEST = {
+    kind: Schedule(goals=Goals(files_per_scan=1, deleted_rows=0.05 if kind == "upsert-heavy" else None, delete_files=2))
+    for kind in PRESETS
+}
+"""The schedules with the cheapest scans that searches find."""
+
+
+def test_a_small_fleet_is_kept_for_a_month_at_little_cost() -> None:
+    preset = nightly = cheapest = SimulatedCosts()
+    for kind, count in SHARES.items():
+        histories = [generated(kind, seed) for seed in range(count // 100)]
+        own = simulate(histories, Schedule(goals=PRESETS[kind]))
+        best = simulate(histories, CHEAPEST[kind])
+        assert own.scan_cost <= 1.1 * best.scan_cost, kind
+        preset, cheapest = preset + own, cheapest + best
+        nightly += simulate(histories, NIGHTLY)
+    assert preset.scan_cost <= 1.05 * cheapest.scan_cost
+    assert preset.rewritten_bytes <= nightly.rewritten_bytes / 3
+
+
 @pytest.mark.soak
 def test_a_thousand_tables_are_kept_for_a_month_at_little_cost(record_property: Any) -> None:
     began = time.monotonic()

@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from icefield import lazy_names
 from icefield.abc import FormatAbility, FormatOfManyFiles, FormatReader, FormatWriter
 
 from icefield_parquet.reading.reader import ParquetReader
-from icefield_parquet.writing.encoding import EncodingChoice
-from icefield_parquet.writing.writer import ParquetWriter
 
 if TYPE_CHECKING:
     from icefield.abc import InputFile, OutputStream
     from icefield.schema import Schema
+
+    from icefield_parquet.writing.encoding import EncodingChoice
+    from icefield_parquet.writing.writer import ParquetWriter as ParquetWriter
+
+# Readers need no writer.
+_writing, _ = lazy_names(__name__)
 
 
 class ParquetFormat(FormatOfManyFiles):
@@ -58,11 +63,14 @@ class ParquetFormat(FormatOfManyFiles):
         Raises ``InvalidArgument`` for a property that cannot be used, ``UnsupportedFeature`` for a type that
         cannot be written.
         """
-        return ParquetWriter(sink, schema, properties or {}, metadata or {})
+        writer: FormatWriter = _writing("ParquetWriter")(sink, schema, properties or {}, metadata or {})
+        return writer
 
     def writers(
         self, schema: Schema, *, properties: Mapping[str, str] | None = None
     ) -> Callable[[OutputStream], FormatWriter]:
         """Return the opener of the files of one write. Many files share the choice of their columns' encodings."""
-        choice = EncodingChoice()
-        return partial(ParquetWriter, schema=schema, properties=properties or {}, metadata={}, choice=choice)
+        choice: EncodingChoice = _writing("EncodingChoice")()
+        return partial(
+            _writing("ParquetWriter"), schema=schema, properties=properties or {}, metadata={}, choice=choice
+        )

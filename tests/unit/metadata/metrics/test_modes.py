@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from icefield.catalog import load_catalog
 from icefield.errors import InvalidArgument
 from icefield.metadata.metrics import (
     Metrics,
@@ -316,3 +318,21 @@ def test_bounds_are_cut_to_one_character_at_least():
     assert str(parse_mode("truncate(1)")) == "truncate(1)"
     with pytest.raises(InvalidArgument, match="at least 1"):
         parse_mode("truncate(0)")
+
+
+@pytest.mark.spec("MET-16")
+def test_files_of_a_sorted_table_have_bounds_of_the_columns_whose_order_they_keep() -> None:
+    catalog = load_catalog("test", type="directory", warehouse=f"memory://{uuid.uuid4().hex}")
+    catalog.create_namespace("db")
+    table = catalog.create_table(
+        "db.t",
+        pa.schema([("id", pa.int64()), ("name", pa.string()), ("kind", pa.int64()), ("other", pa.int64())]),
+        sort_order=["truncate[2](name)", "id", "bucket[4](kind)"],
+        properties={"write.metadata.metrics.default": "counts"},
+    )
+    table.append(pa.table({"id": [1, 5], "name": ["a", "b"], "kind": [1, 2], "other": [3, 4]}))
+    (file,) = table.inspect.files().to_pylist()
+    assert ([id_ for id_, _ in file["value_counts"]], [id_ for id_, _ in file["lower_bounds"]]) == (
+        [1, 2, 3, 4],
+        [1, 2],
+    )

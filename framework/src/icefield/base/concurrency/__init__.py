@@ -11,6 +11,3 @@ from icefield.base.concurrency.workers import IO_THREADS as IO_THREADS
 from icefield.base.concurrency.workers import MAX_THREADS as MAX_THREADS
 from icefield.base.concurrency.workers import processors as processors
 from icefield.base.concurrency.workers import worker_count as worker_count
-from icefield.base.lazy_names import public_names
-
-__all__ = public_names(__name__)

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.catalog.inspection.selection import narrow, without_keys
 from icefield.catalog.inspection.source import MetadataSource
 from icefield.manifest import ManifestEntries, ManifestRequest

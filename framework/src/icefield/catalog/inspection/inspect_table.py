@@ -18,9 +18,7 @@ from icefield.catalog.inspection.source import MetadataSource
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
 from icefield.manifest import ManifestContent
-from icefield.metadata import TableMetadata
-from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.timestamps import Timestamp
+from icefield.metadata import Snapshot, TableMetadata, Timestamp
 from icefield.scan.partitions.stats_file import read_stats as read_partition_stats
 from icefield.storage import FileIO
 

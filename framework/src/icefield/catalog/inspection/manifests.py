@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.catalog.inspection.manifest_pruning import bounded
 from icefield.catalog.inspection.metadata_scan import MetadataTable
 from icefield.catalog.inspection.selection import MetadataSelection, without_keys
@@ -20,8 +20,7 @@ from icefield.manifest import manifest_list as listed
 from icefield.manifest.entries import values_of
 from icefield.manifest.schemas import PARTITIONS
 from icefield.metadata.snapshots import Snapshot
-from icefield.partitioning.transforms import Transform
-from icefield.partitioning.transforms.temporal import DayTransform, TemporalTransform
+from icefield.partitioning.transforms import DayTransform, TemporalTransform, Transform
 from icefield.scan.planning.manifest_filter import manifest_lists
 from icefield.types import IcebergType, NestedField
 from icefield.types.values import from_bytes_array

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.catalog.inspection.manifest_pruning import ManifestPruning
 from icefield.catalog.inspection.metadata_scan import INSTANT, MetadataTable
 from icefield.catalog.inspection.pieces import pieces

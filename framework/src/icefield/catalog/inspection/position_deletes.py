@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.abc import ReadRequest
+from icefield.base import compute as pc
 from icefield.base.concurrency import read_ahead
 from icefield.catalog.inspection.manifest_pruning import ManifestPruning, bounded, constants
 from icefield.catalog.inspection.metadata_scan import MetadataTable

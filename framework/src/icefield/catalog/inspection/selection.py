@@ -7,8 +7,8 @@ from itertools import count
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind, evaluate, field_ids
 from icefield.manifest.columns import struct_array

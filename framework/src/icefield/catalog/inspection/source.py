@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield import scan as scans
+from icefield.base import compute as pc
 from icefield.catalog.inspection.pieces import pieces
 from icefield.errors import InvalidArgument
 from icefield.manifest import (
@@ -22,9 +22,7 @@ from icefield.manifest import (
     ManifestRequest,
 )
 from icefield.manifest.manifest_list import PATH
-from icefield.metadata import TableMetadata
-from icefield.metadata.snapshots import Snapshot
-from icefield.metadata.timestamps import Timestamp
+from icefield.metadata import Snapshot, TableMetadata, Timestamp
 from icefield.scan.partitions.united import UnitedPartition
 from icefield.scan.planning.manifest_filter import manifest_lists
 from icefield.scan.planning.manifest_reads import manifest_groups

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.types.arrow.nested import map_entries
 from icefield.types.arrow.types import TYPE_KEY, VARIANT_ARROW, child_fields, field_id, is_list_like, unwrapped

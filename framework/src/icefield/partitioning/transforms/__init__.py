@@ -1,6 +1,5 @@
 """Partition and sort transforms, on whole Arrow arrays and on single values."""
 
-from icefield.base.lazy_names import public_names
 from icefield.partitioning.transforms.base import Transform as Transform
 from icefield.partitioning.transforms.bucket import BucketTransform as BucketTransform
 from icefield.partitioning.transforms.parse import parse_transform as parse_transform
@@ -13,5 +12,3 @@ from icefield.partitioning.transforms.trivial import IdentityTransform as Identi
 from icefield.partitioning.transforms.trivial import UnknownTransform as UnknownTransform
 from icefield.partitioning.transforms.trivial import VoidTransform as VoidTransform
 from icefield.partitioning.transforms.truncate import TruncateTransform as TruncateTransform
-
-__all__ = public_names(__name__)

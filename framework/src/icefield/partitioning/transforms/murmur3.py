@@ -9,9 +9,9 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield import types as iceberg
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.partitioning.transforms.arrays import conformed, fixed_values, halves_of, interleave
 from icefield.partitioning.transforms.murmur3_steps import Words, hash_pairs, hash_ranges, hash_rows

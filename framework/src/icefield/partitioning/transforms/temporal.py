@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.partitioning.transforms.arrays import fixed_values, with_nulls_of
 from icefield.partitioning.transforms.base import Transform
 from icefield.partitioning.transforms.display import SECONDS_PER_DAY, display_day

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.partitioning.transforms.arrays import fixed_values, halves_of, with_nulls_of
 from icefield.partitioning.transforms.base import Transform, checked_parameter
 from icefield.types import BinaryType, DecimalType, IcebergType, IntegerType, LongType, StringType

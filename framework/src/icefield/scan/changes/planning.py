@@ -20,8 +20,7 @@ from icefield.manifest import (
     ManifestList,
     ManifestRequest,
 )
-from icefield.metadata import TableMetadata
-from icefield.metadata.snapshots import Operation, Snapshot
+from icefield.metadata import Operation, Snapshot, TableMetadata
 from icefield.scan.changes.tasks import ChangedFile
 from icefield.scan.deletes.index import DeleteIndex, delete_index
 from icefield.scan.deletes.targets import DELETE_STATISTICS

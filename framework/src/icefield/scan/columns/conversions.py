@@ -8,9 +8,9 @@ type annotation. Any other type is an error, never a guess.
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield import types as iceberg
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.types.arrow.nested import struct_array
 from icefield.types.arrow.reshape import Convert, after_unwrap, nulls_of

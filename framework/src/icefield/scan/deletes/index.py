@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.base.concurrency import LruCache
 from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFileContent, ManifestEntries, ManifestFile

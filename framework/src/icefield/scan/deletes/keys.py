@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import UnsupportedFeature
 from icefield.partitioning.transforms.murmur3 import hash_slots
 from icefield.types import BinaryType, GeographyType, GeometryType, IcebergType, UnknownType, VariantType

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.storage.places import path_hashes
 from icefield.types.arrow.equality import Ints
 

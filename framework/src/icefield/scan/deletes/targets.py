@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.manifest import DataFile, DataFileContent, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.scan.deletes.scopes import Mask

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield.abc import FormatAbility, InputFile, ReadRequest
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
 from icefield.metadata import PartitionStatisticsFile, TableMetadata
 from icefield.scan.columns.projection import ColumnProjection

@@ -28,8 +28,7 @@ from icefield.manifest import (
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import ADDED_SNAPSHOT, CONTENT, SPEC_ID
-from icefield.metadata import TableMetadata
-from icefield.metadata.snapshots import Snapshot
+from icefield.metadata import Snapshot, TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.scan.planning.manifest_reads import manifest_groups
 from icefield.scan.planning.pruning import Mask, filter_types, manifests_that_may_match, matching_rows
@@ -94,7 +93,7 @@ class ManifestFilter:
             stated = manifests.columns[ADDED_SNAPSHOT]  # null if a list of version 1 does not state it
             kept &= np.isin(np.asarray(stated.fill_null(0)), list(writers)) | np.asarray(stated.is_null())
         specs = manifests.integers(SPEC_ID)
-        for spec_id in np.unique(specs[kept]).tolist():
+        for spec_id in sorted({*specs[kept].tolist()}):
             plan = self.spec_plan(spec_id)
             rows = np.flatnonzero(kept & (specs == spec_id))
             kept[rows] = manifests_that_may_match(manifests, rows, plan.partition_type, plan.partition_filter)

@@ -33,8 +33,7 @@ from icefield.manifest import (
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTENT
-from icefield.metadata import TableMetadata
-from icefield.metadata.snapshots import Snapshot
+from icefield.metadata import Snapshot, TableMetadata
 from icefield.scan.deletes.index import DELETE_INDEXES, DeleteIndex, delete_index, index_key, kept_index
 from icefield.scan.deletes.targets import DELETE_STATISTICS
 from icefield.scan.planning.duplicates import DistinctPaths

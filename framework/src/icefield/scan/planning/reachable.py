@@ -30,14 +30,12 @@ from icefield.manifest import (
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import PATH
-from icefield.metadata import TableMetadata
-from icefield.metadata.snapshots import Snapshot
+from icefield.metadata import Snapshot, TableMetadata
 from icefield.scan.deletes.targets import vectors
 from icefield.scan.planning.manifest_reads import in_lots, manifest_groups
 from icefield.scan.planning.matching import run_in_lots
-from icefield.storage import FileIO
+from icefield.storage import FileIO, HashedLocations, Hashes, LocationSet
 from icefield.storage.deleting import is_remote
-from icefield.storage.places import HashedLocations, Hashes, LocationSet
 from icefield.types import StructType
 
 Kinds = npt.NDArray[np.uint8]

@@ -18,9 +18,8 @@ from icefield.transaction.change_stream.kinds import ChangeKind, Kinds, change_k
 from icefield.transaction.files.equality_delta import EqualityDelta
 from icefield.transaction.rows import Rows, batches_of
 from icefield.transaction.snapshots.write_result import WriteResult
-from icefield.writing.context import WriteContext
+from icefield.writing import DeleteContext, WriteContext
 from icefield.writing.data_writer import pieces_of
-from icefield.writing.deletes import DeleteContext
 
 ChangeOperation: TypeAlias = ChangeKind | str
 StreamOfChanges: TypeAlias = Rows | Iterable[tuple[ChangeOperation, Rows]]

@@ -25,9 +25,8 @@ from icefield.scan.deletes.keys import hash_keys
 from icefield.transaction.change_stream.key_index import KeyIndex
 from icefield.transaction.change_stream.kinds import ChangeKind, Kinds
 from icefield.types.arrow.equality import plain
+from icefield.writing import DeleteContext, DeletedRows, WriteContext, write_deletion_vectors, write_position_deletes
 from icefield.writing.conforming import Conforming
-from icefield.writing.context import WriteContext
-from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
 from icefield.writing.deletes.equality_files import EqualityColumns, EqualityFiles
 from icefield.writing.files import FileSet
 from icefield.writing.ordered_writer import OrderedWriter

@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus

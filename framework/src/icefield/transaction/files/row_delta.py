@@ -10,8 +10,7 @@ from typing import Final, Self
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
-from icefield.manifest.data_file import DataFile, DataFileContent
-from icefield.manifest.manifest_file import ManifestContent
+from icefield.manifest import DataFile, DataFileContent, ManifestContent
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.deletes.targets import data_file_of
 from icefield.transaction.action import ActionContext

@@ -6,8 +6,7 @@ from typing import Final, Self
 
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, Or, as_expression
-from icefield.manifest.data_file import DataFile, DataFileContent
-from icefield.manifest.manifest_file import ManifestContent
+from icefield.manifest import DataFile, DataFileContent, ManifestContent
 from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
 from icefield.transaction.conflicts import Conflicts
@@ -18,18 +17,28 @@ from icefield.transaction.head.matching import NamedFiles
 from icefield.transaction.snapshots.snapshot_producer import FileChanges, SnapshotProducer
 
 
-class DeleteFiles(SnapshotProducer):
-    """Remove files. Named files must still be live; a filter is evaluated anew on each base."""
+class _RemovedFiles(SnapshotProducer):
+    """A change that removes whole files, by their names or by a filter."""
 
     def _prepare(self) -> None:
-        self._named = NamedFiles()
+        super()._prepare()
+        self._removed = NamedFiles()
         self._filter: BooleanExpression = AlwaysFalse()
         self._case_sensitive = True
 
     def delete_file(self, *files: DataFile | str) -> Self:
         """Remove files, by path or as files of a scan plan (which saves reading manifests of other partitions)."""
-        self._named.add(*files)
+        self._removed.add(*files)
         return self
+
+    def _remove(self, row_filter: str | BooleanExpression, case_sensitive: bool) -> Self:
+        self._filter = Or(self._filter, as_expression(row_filter))
+        self._case_sensitive = case_sensitive
+        return self
+
+
+class DeleteFiles(_RemovedFiles):
+    """Remove files. Named files must still be live; a filter is evaluated anew on each base."""
 
     def delete_by_filter(self, row_filter: str | BooleanExpression, *, case_sensitive: bool = True) -> Self:
         """Remove the files in which all rows match.
@@ -37,17 +46,15 @@ class DeleteFiles(SnapshotProducer):
         Raises ``ValidationFailed`` on commit when some rows of a file match and others do not: ``Table.delete``
         rewrites such files.
         """
-        self._filter = Or(self._filter, as_expression(row_filter))
-        self._case_sensitive = case_sensitive
-        return self
+        return self._remove(row_filter, case_sensitive)
 
     def _is_filled(self) -> bool:
-        return bool(self._named) or not isinstance(self._filter, AlwaysFalse)
+        return bool(self._removed) or not isinstance(self._filter, AlwaysFalse)
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """The files to remove from this base."""
-        found = self._named.find(head, (ManifestContent.DATA,))
-        self._named.require_all(head, found, "cannot delete files")
+        found = self._removed.find(head, (ManifestContent.DATA,))
+        self._removed.require_all(head, found, "cannot delete files")
         matching = whole_files(head, self._filter, self._case_sensitive)
         return FileChanges(removed=merged_masks(found, matching))
 
@@ -56,7 +63,7 @@ _ADDED: Final = "or leave out validate_no_conflicting_data, which snapshot isola
 _DELETED: Final = "or leave out validate_no_conflicting_deletes, and bring deleted rows back"
 
 
-class OverwriteFiles(ValidatedOverwrite):
+class OverwriteFiles(_RemovedFiles, ValidatedOverwrite):
     """Remove files and add others. Files removed by name must still be live.
 
     The requested validations determine the isolation level. With both, and a filter that covers the rows that were
@@ -66,21 +73,11 @@ class OverwriteFiles(ValidatedOverwrite):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._removed = NamedFiles()
-        self._filter: BooleanExpression = AlwaysFalse()
-        self._case_sensitive = True
         self._concern: BooleanExpression | None = None
-
-    def delete_file(self, *files: DataFile | str) -> Self:
-        """Remove data files by name."""
-        self._removed.add(*files)
-        return self
 
     def overwrite_by_filter(self, row_filter: str | BooleanExpression, *, case_sensitive: bool = True) -> Self:
         """Remove the files in which all rows match; evaluated anew on each base."""
-        self._filter = Or(self._filter, as_expression(row_filter))
-        self._case_sensitive = case_sensitive
-        return self
+        return self._remove(row_filter, case_sensitive)
 
     def conflict_detection_filter(self, row_filter: str | BooleanExpression) -> Self:
         """Set the rows that were read: only commits that may concern them are conflicts. All rows by default."""

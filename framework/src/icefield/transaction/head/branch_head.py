@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.base.concurrency import lazy
 from icefield.base.spelling import was_meant
 from icefield.errors import InvalidArgument, NoSuchSnapshot

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from os import PathLike
 
-from icefield.metadata import MAIN_BRANCH, TableMetadata
+from icefield.metadata import MAIN_BRANCH, RemoveSnapshotRef, TableMetadata, TableUpdate
 from icefield.metadata.properties import FORMAT_VERSION, check_properties
 from icefield.metadata.requirements import (
     AssertCurrentSchemaId,
@@ -15,9 +15,7 @@ from icefield.metadata.requirements import (
     AssertLastAssignedPartitionId,
     TableRequirement,
 )
-from icefield.metadata.updates.base import TableUpdate
 from icefield.metadata.updates.definitions import choose_schema, choose_sort_order, choose_spec
-from icefield.metadata.updates.snapshots import RemoveSnapshotRef
 from icefield.metadata.updates.table import SetLocation, SetProperties
 from icefield.partitioning import PartitionField, PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import order_for_new_table

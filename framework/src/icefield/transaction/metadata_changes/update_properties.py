@@ -7,9 +7,8 @@ from typing import Any, Self
 
 from icefield.base.secrets import has_password
 from icefield.errors import InvalidArgument
-from icefield.metadata import TableMetadata
-from icefield.metadata.properties import FORMAT_VERSION, check_properties
-from icefield.metadata.updates.base import TableUpdate
+from icefield.metadata import TableMetadata, TableUpdate
+from icefield.metadata.properties import FORMAT_VERSION, check_key, check_properties, property_strings
 from icefield.metadata.updates.table import RemoveProperties, SetLocation, SetProperties
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.metadata_changes.upgrade import OldSnapshots, upgrade
@@ -61,30 +60,6 @@ class UpdateProperties(Action):
     def _not_both(self, key: str, others: Mapping[str, Any]) -> None:
         if key in others:
             raise InvalidArgument(f"table property '{key}' cannot be both set and removed", property=key)
-
-
-def property_strings(properties: Mapping[str, Any]) -> dict[str, str]:
-    """Properties as the metadata holds them: text, always. Raises ``InvalidArgument``."""
-    if not isinstance(properties, Mapping):
-        raise InvalidArgument(f"properties are a mapping of names to values, not {properties!r:.200}")
-    for key in properties:
-        check_key(key)
-    return {key: property_string(key, value) for key, value in properties.items()}
-
-
-def check_key(key: object) -> None:
-    """Raise ``InvalidArgument`` for an invalid name of a property."""
-    if not isinstance(key, str) or not key:
-        raise InvalidArgument(f"the name of a property must be a non-empty string, not {key!r}")
-
-
-def property_string(key: str, value: Any) -> str:
-    """A value of a property as a string. Raises ``InvalidArgument``."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise InvalidArgument(f"property {key!r} must be a string, a number or a boolean, not {type(value).__name__}")
 
 
 class UpdateLocation(Action):

@@ -12,12 +12,8 @@ from uuid import uuid4
 import msgspec
 
 from icefield.errors import InvalidArgument
-from icefield.manifest.list_writer import counted, write_manifest_list
-from icefield.manifest.manifest_file import ManifestFile
-from icefield.manifest.manifest_list import read_manifest_list
-from icefield.metadata import Snapshot, TableMetadata
-from icefield.metadata.updates.base import TableUpdate
-from icefield.metadata.updates.table import UpgradeFormatVersion
+from icefield.manifest import ManifestFile, counted, read_manifest_list, write_manifest_list
+from icefield.metadata import Snapshot, TableMetadata, TableUpdate, UpgradeFormatVersion
 from icefield.storage import LocationProvider
 from icefield.transaction.action import ActionContext
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 # Not from pyarrow.acero, which imports pandas if it is installed.
 from pyarrow._acero import Declaration, ProjectNodeOptions, TableSourceNodeOptions
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.schema import Schema
 from icefield.types import NestedField

@@ -19,8 +19,7 @@ import pyarrow as pa
 from icefield.abc import OperationProgress
 from icefield.base.concurrency import map_ahead, read_ahead
 from icefield.errors import UnsupportedFeature
-from icefield.manifest.data_file import DataFile
-from icefield.manifest.entries import ManifestEntries
+from icefield.manifest import DataFile, ManifestEntries
 from icefield.metadata.properties import COPY_ON_WRITE, Property, get_str
 from icefield.scan import FileScanTask
 from icefield.scan.deletes.positions import NONE, Positions

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression, as_expression, bind, evaluate, field_ids
 from icefield.schema import Schema
@@ -17,7 +17,7 @@ from icefield.transaction.head.branch_head import Mask
 from icefield.transaction.row_level.assignments import Assignments, called, computed
 from icefield.transaction.row_level.edits import Ints
 
-Condition: TypeAlias = BooleanExpression | str | pc.Expression | Callable[[pa.RecordBatch], pa.Array] | None
+Condition: TypeAlias = "BooleanExpression | str | pc.Expression | Callable[[pa.RecordBatch], pa.Array] | None"
 """A filter, an Arrow expression, or a function of a record batch that gives booleans; None holds for every row."""
 
 ALL = "all"

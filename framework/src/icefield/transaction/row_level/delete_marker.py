@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.manifest import DataFile, ManifestContent, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.scan.deletes.targets import data_file_of

@@ -10,9 +10,7 @@ from typing import Any
 from icefield import scan as scans
 from icefield.base.concurrency import lazy
 from icefield.expressions import AlwaysTrue
-from icefield.manifest.entries import ManifestEntries
-from icefield.manifest.manifest_file import ManifestContent
-from icefield.manifest.schemas import SEQUENCE_NUMBER
+from icefield.manifest import SEQUENCE_NUMBER, ManifestContent, ManifestEntries
 from icefield.scan import FileScanTask, ScanContext
 from icefield.scan.deletes.index import DeleteIndex
 from icefield.scan.deletes.store import DeleteStore

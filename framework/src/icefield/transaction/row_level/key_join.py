@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate, Op, conjunction, disjunction
 from icefield.schema import Schema

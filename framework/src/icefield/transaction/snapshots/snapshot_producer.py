@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile, DataFileContent, ManifestContent, ManifestFile, write_manifest_list
 from icefield.manifest import schemas as f

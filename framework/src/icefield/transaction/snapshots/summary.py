@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.entries import ManifestEntries, partition_tuples, take

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.types.arrow.nested import map_entries, unwrap
 
 Ints = npt.NDArray[np.int64]

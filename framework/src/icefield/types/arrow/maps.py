@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from icefield.base import compute as pc
 from icefield.types.arrow.nested import struct_array, validity_buffer, with_values
 from icefield.types.arrow.types import child_fields, unwrapped
 

@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from icefield.base import compute as pc
 
 _DECODABLE: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """Arrow does not take views apart that are in a dictionary or run-end encoded, as Polars exports categories."""

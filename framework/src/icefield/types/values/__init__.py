@@ -1,6 +1,5 @@
 """Single values and arrays of them: internal values, and their binary, JSON, Python and Arrow forms."""
 
-from icefield.base.lazy_names import public_names
 from icefield.types.values.arrow import constant_array as constant_array
 from icefield.types.values.arrow import from_arrow_array as from_arrow_array
 from icefield.types.values.arrow import from_arrow_scalar as from_arrow_scalar
@@ -21,5 +20,3 @@ from icefield.types.values.internal import write_value as write_value
 from icefield.types.values.json import value_from_json as value_from_json
 from icefield.types.values.json import value_to_json as value_to_json
 from icefield.types.values.python import to_internal as to_internal
-
-__all__ = public_names(__name__)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield import types as iceberg
+from icefield.base import compute as pc
 from icefield.errors import InvalidArgument
 from icefield.types.arrow.pieces import one_array
 from icefield.types.arrow.types import to_arrow_type

@@ -21,8 +21,9 @@ from icefield_avro.nodes import (
 )
 from icefield_avro.selection import Selection
 from icefield_avro.skipping import Budget, skipper
+from icefield_avro.vectorized.encoded_maps import EncodedStep
 from icefield_avro.vectorized.int_maps import IntMapStep
-from icefield_avro.vectorized.nested import ArrayStep, EncodedStep, FixedItems, Layout, MapStep, RecordStep
+from icefield_avro.vectorized.nested import ArrayStep, FixedItems, Layout, MapStep, RecordStep
 from icefield_avro.vectorized.steps import FixedStep, NullStep, OptionalStep, SizedStep, Step, VarintStep
 
 MAX_REACH: Final = 1 << 20
@@ -100,7 +101,7 @@ def _encoded(node: Array | Map) -> Step:
     """A map whose bytes are those that a writer writes. Raises ``Unfit`` for a map that must be encoded anew."""
     key, value = encoded_entry(node) or (None, None)
     if isinstance(key, Primitive) and isinstance(value, Primitive) and key.wire == "int" and value.wire != "fixed":
-        return EncodedStep(_step(node, None))
+        return EncodedStep(_step(node, None), integers=value.wire in VARINTS)
     raise Unfit
 
 

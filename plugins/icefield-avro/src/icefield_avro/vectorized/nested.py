@@ -14,7 +14,7 @@ from icefield_avro.skipping import Skip
 from icefield_avro.varints import Malformed, Truncated
 from icefield_avro.vectorized.byte_buffer import ByteBuffer
 from icefield_avro.vectorized.rows import Finish, Rows, from_children, from_items, no_items
-from icefield_avro.vectorized.slices import from_slices, items_from_slices
+from icefield_avro.vectorized.slices import items_from_slices
 from icefield_avro.vectorized.steps import ENOUGH, FixedStep, Read, Step, VarintStep, strides
 
 _FEW_ROWS: Final = 6
@@ -429,14 +429,3 @@ class MapStep(ArrayStep):
         entry = pa.struct([arrow.key_field, arrow.item_field])
         record = RecordStep([key, value], Layout(entry, [0, 1]))
         super().__init__(record, item_size, slow_skip, arrow)
-
-
-class EncodedStep:
-    """A map that is read as the bytes that encode it. Its entries are skipped, which proves where it ends."""
-
-    def __init__(self, entries: Step) -> None:
-        self.skip = entries.skip
-
-    def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
-        end = self.skip(buffer, at)
-        return partial(from_slices, pa.binary(), buffer, at, end - at, rows, None), end

@@ -41,7 +41,8 @@ def correction(subject: Subject, file: DataFile) -> dict[str, Any]:
     for batch in rows_of(subject, file):
         collector.update(batch)
     held: Metrics = collector.metrics()
-    encoded = apply_modes(held, MetricsConfig.from_properties(metadata.properties, schema), schema)
+    config = MetricsConfig.from_properties(metadata.properties, schema, metadata.sort_order().ordered_ids)
+    encoded = apply_modes(held, config, schema)
     stated = {number for name in _MAPS for number in getattr(file, name)}
     kept = {number for number in stated if not schema.is_repeated(number)}
     maps = {
