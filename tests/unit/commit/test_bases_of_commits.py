@@ -229,3 +229,17 @@ def test_a_handle_does_not_stay_at_a_registered_location_that_names_another_tabl
     metastore.register_table("db.registered", folders.create_table("db.t", SCHEMA).metadata_location)
     with pytest.raises(InvalidMetadata, match="is not the table that was loaded"):
         held.refresh()
+
+
+def test_a_change_of_nothing_on_an_old_handle_undoes_the_change_of_another_writer(
+    catalog: Catalog, table: Table
+) -> None:
+    table.set_properties({"owner": "a"})
+    start, held = table.location(), catalog.load_table("db.t")
+    other = other_writer(catalog)
+    other.set_properties({"owner": "b"})
+    other.transaction().update_location(f"{start}-b").commit_transaction()
+    table.set_properties({"owner": "a"})
+    held.transaction().update_location(start).commit_transaction()
+    found = catalog.load_table("db.t")
+    assert (found.properties["owner"], found.location()) == ("a", start)

@@ -113,8 +113,6 @@ class Transaction(RowChanges, Extensible, Generic[R]):
         if action.shapes:
             changes = action.apply(self._shape, self._context_of(self._shape))
             check(changes.requirements, self._shape)
-            if not changes.updates:
-                return
             shaped = apply_updates(self._shape, changes.updates)
             if self._state is not None:
                 pointer = self._state.pointer.location
