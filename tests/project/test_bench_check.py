@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,69 @@ def test_work_that_the_last_release_cannot_run_is_held_against_its_growth_alone(
     check, _ = modules
     assert check.failures("work", costs([1.0], [2.0]), {}) == []
     assert check.failures("work", {}, {}) == ["it does not run"]
+
+
+def test_a_suspect_is_measured_again_until_it_passes_and_at_most_three_times(modules):
+    check, _ = modules
+    slow, base = costs([1.0], [2.6]), costs([1.0], [2.0])
+    slow["fine"], base["fine"] = costs([1.0], [2.0])["work"], costs([1.0], [2.0])["work"]
+    asked = []
+
+    def again(names: list[str], cpu: float) -> None:
+        asked.append(names)
+        slow["work"][1].append({"cpu": cpu})
+
+    check.measure_suspects(list(slow), slow, base, lambda names: again(names, 2.6))
+    assert asked == [["work"]] * 3
+    assert check.failures("work", slow, base) == ["30% more CPU than the last release"]
+    asked.clear()
+    times = iter([2.6, 2.1])
+    check.measure_suspects(list(slow), slow, base, lambda names: again(names, next(times)))
+    assert asked == [["work"]] * 2
+    assert check.failures("work", slow, base) == []
+
+
+def test_the_base_is_the_commit_that_added_the_newest_history_and_a_shallow_clone_has_none(
+    modules, monkeypatch, tmp_path
+):
+    check, run = modules
+    name = run.releases()[-1].name
+
+    def git(folder: Path, *arguments: str) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    def look_in(folder: Path) -> None:
+        monkeypatch.setattr(check, "ROOT", folder)
+        monkeypatch.setattr(check, "HISTORY", folder / "history")
+
+    whole = tmp_path / "whole"
+    (whole / "history").mkdir(parents=True)
+    git(whole, "init", "-q")
+    for number in (1, 2):
+        (whole / "history" / name).write_text(str(number), "utf-8")
+        git(whole, "add", ".")
+        git(whole, "commit", "-q", "-m", str(number))
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{whole}", "shallow")
+    look_in(whole)
+    assert check.released() == git(whole, "rev-parse", "HEAD~1")
+    look_in(tmp_path / "shallow")
+    with pytest.raises(SystemExit, match="fetch it whole"):
+        check.released()
+
+
+def test_a_workload_that_does_not_run_fails_the_check(modules, monkeypatch, tmp_path):
+    check, _ = modules
+    cost = {"cpu": 1.0, "wall": 1.0, "memory": 1, "requests": 1}
+    runs = {"now": {"good": [cost, {**cost, "cpu": 2.0}], "bad": None}, "then": {"good": [cost, cost], "bad": None}}
+    monkeypatch.setattr(check, "measure", lambda names, folder, path: runs["then" if path == "then" else "now"])
+    monkeypatch.setattr(check, "code_of", lambda commit, folder: "then")
+    monkeypatch.setattr(check, "TIMES_AGAIN", 1)
+    monkeypatch.setattr(check, "MOST_MORE", 3.0)
+    monkeypatch.setattr("sys.argv", ["check.py", "--base", "any", "--output", str(tmp_path / "costs.json")])
+    assert check.main() == 1
+    runs["now"]["bad"] = runs["now"]["good"]
+    assert check.main() == 0
 
 
 def test_times_are_compared_only_with_a_file_of_the_same_machine(modules):

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from chromium import running_chromium
-from explored import HOSTILE, MARK, POLICY, explored_catalog, with_record
+from explored import HOSTILE, MARK, POLICY, TABLE_PAGES, explored_catalog, with_record
 from icefield_explorer import show
 from icefield_rest_server import Settings, app
 from rest_served import served
@@ -26,6 +26,8 @@ PAGES = {
     "namespace": "/namespace/sales",
     "view": "/view/sales/by_country",
     "error": "/table/no/such",
+    "no page": "/no/such/page",
+    "found names": "/namespace/sales?find=order",
     "table": "/table/sales/orders",
     "schema": "/schema/sales/orders",
     "snapshots": "/snapshots/sales/orders",
@@ -33,10 +35,16 @@ PAGES = {
     "files": "/files/sales/orders",
     "health": "/health/sales/orders?doctor=run",
     "maintenance": "/maintenance/sales/orders",
+    "difference of a tag": "/diff/sales/orders?from=audit-2023&to=main",
     "older files": "/files/sales/orders?at=audit-2023",
+    "older rows": "/rows/sales/orders?at=dev",
     "plan": "/plan/sales/orders?filter=country%20%3D%20'DE'",
+    "plan of an error": f"/plan/sales/orders?filter={quote('nothing = ' + 'x' * 300)}",
     "rows": "/rows/sales/orders",
-    "empty": "/files/web/empty",
+    "query": f"/rows/sales/orders?sql={quote('SELECT * FROM sales.orders JOIN sales.orders o USING (id)')}",
+    "query of an error": f"/rows/sales/orders?sql={quote('SELECT ' + 'x' * 300)}",
+    "query beyond its memory": f"/rows/sales/orders?sql={quote('SELECT repeat(1::VARCHAR, 2000000000)')}",
+    **{f"empty {name}": f"/{name}/web/empty" for name in TABLE_PAGES},
     "hostile namespace": f"/namespace/{quote(HOSTILE, safe='')}",
     "hostile view": f"/view/{quote(HOSTILE, safe='')}/{quote('v' + HOSTILE, safe='')}",
     **{f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("table", "schema", "snapshots", "diff", "files")},
@@ -55,6 +63,12 @@ return [...document.querySelectorAll("body *")].filter(each => {
 }).map(each => each.outerHTML.slice(0, 200));
 """
 """Elements that stick out of the page to the right."""
+
+GAP = """
+const [above, first] = [document.querySelector("header"), document.querySelector("main").firstElementChild];
+return first.getBoundingClientRect().top - above.getBoundingClientRect().bottom;
+"""
+"""The pixels between the heading and the content."""
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +120,7 @@ def test_every_page_is_whole_and_fetches_nothing_from_elsewhere(
         browser.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true; })")
         assert browser.execute_script("return document.documentElement.scrollWidth") == width, name
         assert browser.execute_script(INSIDE) == [], name
+        assert browser.execute_script(GAP) >= 8, name
         background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         assert background == ("rgb(16, 22, 28)" if theme == "dark" else "rgb(244, 246, 248)")
         assert browser.save_screenshot(str(tmp_path / f"{name}-{width}-{theme}.png"))

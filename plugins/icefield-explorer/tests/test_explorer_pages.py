@@ -182,6 +182,8 @@ def test_rows_are_shown_of_a_tag_and_by_a_query(client: LocalClient) -> None:
 
 def test_the_health_page_has_advice_debt_manifests_and_the_doctors_findings(client: LocalClient) -> None:
     text = page(client, "/health/sales/orders?doctor=run").text
+    assert "`" not in text
+    assert "table.maintenance.rewrite_data_files(delete_file_threshold=1) applies the deletes" in text
     assert "Compact data files" in text
     assert "Delete debt" in text
     assert re.search(r"\d+ checks, \d+ finding", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,8 +11,10 @@ from icefield import Table, load_catalog
 from icefield.abc import PutMode
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Catalog
+from icefield.errors import InvalidMetadata
 from icefield.toolkit import VersionedStrategy, read_whole
 from icefield.transaction import AppendFiles
+from icefield.types import LongType
 from icefield.writing import write_batches
 from tables import SCHEMA, ids, rows
 
@@ -59,9 +62,55 @@ def stats(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_an_append_checks_its_base_twice_and_one_name_of_the_next_version(table: Table, stats: list[str]):
-    table.append(rows([2]))
+CHANGES: dict[str, Callable[[Table], object]] = {
+    "append": lambda table: table.append(rows([2])),
+    "delete": lambda table: table.delete("id = 1"),
+    "overwrite": lambda table: table.overwrite(rows([2]), "id = 1"),
+    "upsert": lambda table: table.upsert(rows([1, 2]), join_cols=["id"]),
+    "set a property": lambda table: table.set_properties({"a": "b"}),
+    "add a column": lambda table: table.update_schema().add_column("more", LongType()).commit(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_checks_its_base_twice_and_one_name_of_the_next_version(
+    change: str, table: Table, stats: list[str]
+) -> None:
+    CHANGES[change](table)
     assert stats == ["v2.metadata.json", "v3.gz.metadata.json", "v2.metadata.json"]
+
+
+NOTHING_TO_CHANGE: dict[str, Callable[[Table], object]] = {
+    "delete": lambda table: table.delete("id = 9"),
+    "upsert": lambda table: table.upsert(rows([1]), join_cols=["id"]),
+}
+
+
+@pytest.mark.parametrize("change", NOTHING_TO_CHANGE)
+def test_a_change_of_nothing_is_refused_once_another_table_is_at_the_same_version(
+    change: str, catalog: Catalog
+) -> None:
+    def made() -> Table:
+        table = catalog.create_table("db.again", SCHEMA)
+        table.append(rows([1]))
+        return table
+
+    held = made()
+    catalog.purge_table("db.again")
+    assert made().metadata_location == held.metadata_location
+    with pytest.raises(InvalidMetadata, match="is not the table that was loaded"):
+        NOTHING_TO_CHANGE[change](held)
+
+
+def test_a_change_of_nothing_leaves_the_handle_at_the_commit_that_an_old_hint_hides(
+    catalog: Catalog, table: Table
+) -> None:
+    other = other_writer(catalog)
+    other.append(rows([2]))
+    left_at(table, 2)
+    table.delete("id = 9")
+    assert table.metadata_location == other.metadata_location
+    assert ids(table) == [1, 2]
 
 
 @pytest.mark.spec("COMMIT-03")
@@ -166,3 +215,17 @@ def test_a_location_that_a_directory_catalog_uses_again_can_be_registered_again(
         metastore.drop_table("db.registered")
         folders.purge_table("db.t")
     assert found == [1, 2]
+
+
+def test_a_handle_does_not_stay_at_a_registered_location_that_names_another_table_now(tmp_path: Path) -> None:
+    place = f"file://{tmp_path}/tables"
+    folders = load_catalog("folders", type="directory", warehouse=place)
+    metastore = load_catalog("metastore", type="sql", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=place)
+    for catalog in (folders, metastore):
+        catalog.create_namespace("db")
+    held = metastore.register_table("db.registered", folders.create_table("db.t", SCHEMA).metadata_location)
+    metastore.drop_table("db.registered")
+    folders.purge_table("db.t")
+    metastore.register_table("db.registered", folders.create_table("db.t", SCHEMA).metadata_location)
+    with pytest.raises(InvalidMetadata, match="is not the table that was loaded"):
+        held.refresh()

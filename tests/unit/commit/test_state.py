@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from icefield.abc import CommitStrategy, Committed, Current, Pointer, Proposal
+from icefield.abc import CommitStrategy, Committed, Current, Pointer, Proposal, PutMode
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import FileMissing, InvalidMetadata
 from icefield.metadata import apply_updates
@@ -62,35 +62,38 @@ def test_a_service_that_returns_metadata_spares_the_reading_of_the_file() -> Non
 
 
 def test_an_unchanged_version_has_the_properties_that_the_service_returns_now() -> None:
-    handle, base = served(lambda base: Current(replace(base.pointer, version=77), None, {"token": "2"}))
+    handle, base = served(lambda base: Current(Pointer(base.pointer.location, 77, ("old",)), None, {"token": "2"}))
+    base = replace(base, pointer=replace(base.pointer, stamp=("old",)))
     found = load_table(handle, base)
     assert found == replace(base, properties={"token": "2"})
     assert found.metadata is base.metadata
 
 
 @pytest.mark.parametrize(
-    ("reuses_locations", "read_again", "stamp", "reads"),
+    ("reuses_locations", "name", "known", "now", "reads"),
     [
-        (True, True, ("new",), True),
-        (True, True, None, True),
-        (True, True, ("old",), False),
-        (True, False, ("new",), False),
-        (False, True, ("new",), False),
+        (True, "v1", ("old",), ("new",), True),
+        (True, "v1", ("old",), None, True),
+        (True, "v1", None, None, True),
+        (True, "v1", ("old",), ("old",), False),
+        (True, "00001-a", ("old",), ("new",), True),
+        (False, "00001-a", ("old",), ("new",), False),
+        (False, "00001-a", None, None, False),
+        (False, "v1", None, None, True),
+        (False, "any", None, None, True),
     ],
 )
 def test_a_file_that_may_be_another_at_the_same_location_is_read_again(
-    reuses_locations: bool, read_again: bool, stamp: Any, reads: bool
+    reuses_locations: bool, name: str, known: Any, now: Any, reads: bool
 ) -> None:
-    handle, base = served(lambda base: Pointer(base.pointer.location, stamp=stamp), reuses_locations=reuses_locations)
-    known = replace(base, pointer=replace(base.pointer, stamp=("old",)))
-    found = load_table(handle, known, read_again=read_again)
+    table = new_table()
+    location = f"{table.location()}/metadata/{name}.metadata.json"
+    table.io.put(location, table.io.read_metadata(table.metadata_location), PutMode.OVERWRITE)
+    service = _Service(strategy_of(table), Pointer(location, stamp=now), reuses_locations=reuses_locations)
+    state = replace(state_of(table), pointer=Pointer(location, stamp=known))
+    found = load_table(replace(handle_of(table), strategy=service), state)
     assert found is not None
-    assert (found.metadata is not known.metadata) == reads
-    if stamp is None:
-        known = replace(base, pointer=replace(base.pointer, stamp=None))
-        found = load_table(handle, known, read_again=True)
-        assert found is not None
-        assert found.metadata is not known.metadata
+    assert (found.metadata is not state.metadata) == reads
 
 
 def test_a_table_without_a_uuid_is_the_same_table_when_a_later_commit_adds_one() -> None:

@@ -20,7 +20,7 @@ from icefield.manifest import (
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.cache import FILES
-from icefield.manifest.decoded import MANIFESTS
+from icefield.manifest.decoded import MANIFESTS, STATISTICS
 from icefield.types import StructType
 from planned_tables import PlannedTable
 from tables import manifests, new_table, rows
@@ -56,8 +56,7 @@ def test_a_manifest_is_decoded_until_all_of_it_is_known_and_fetched_once(made: P
     whole = reader.read(manifest, StructType(), ManifestRequest(ALL_COLUMNS))
     assert whole.statistic(f.UPPER_BOUNDS, 1).to_pylist() == [struct.pack("<q", 9)]
     assert len(opened) == 1
-    # Whole maps are not kept.
-    assert reader.cached(manifest, StructType(), ManifestRequest(ALL_COLUMNS)) is None
+    assert shares_columns(reader.cached(manifest, StructType(), ManifestRequest(ALL_COLUMNS)), whole)
     clear_caches()
     assert reader.cached(manifest, StructType()) is None
 
@@ -156,6 +155,28 @@ def test_a_repeated_filter_reads_no_manifest_again_when_only_its_own_columns_fit
         FILES.clear()
     # The manifest of the matching file at most, of 8.
     assert len([path for path in opened if "-m0" in path]) <= 1
+
+
+def test_whole_statistics_displace_no_columns_of_plans_and_stay_within_a_share_of_the_cache(
+    made: PlannedTable, small_cache: Callable[[int], None]
+) -> None:
+    request = ManifestRequest(ALL_COLUMNS)
+    manifests = [made.write([made.file(bounds={"id": (i, i)}) for i in range(20)]).assigned(1000, 1) for _ in range(8)]
+    reader = ManifestReader(made.io)
+    for manifest in manifests:
+        reader.read(manifest, StructType(), request)
+    assert all(reader.cached(manifest, StructType(), request) for manifest in manifests)
+    capacity = MANIFESTS.size * 9 // 8
+    assert STATISTICS.size > capacity // 8
+    small_cache(capacity)
+    for _ in range(3):
+        for manifest in manifests:
+            reader.read(manifest, StructType(), request)
+            assert STATISTICS.size <= capacity // 8
+    assert all(reader.cached(manifest, StructType()) for manifest in manifests)
+    assert not all(reader.cached(manifest, StructType(), request) for manifest in manifests)
+    small_cache(0)
+    assert len(STATISTICS) == 0
 
 
 @pytest.mark.spec("MAN-25")

@@ -143,12 +143,12 @@ class CommitStrategy(ABC):
     def load(self) -> Pointer | Current | None:
         """The current version: a pointer to its metadata file, or a ``Current``; None when there is no table."""
 
-    def load_base(self, known: Pointer) -> Pointer | Current | None:
-        """The base for an append: the current version, or ``known`` if that is probably current. By default ``load``.
+    def is_probably_current(self, known: Pointer) -> bool:
+        """Whether a version is probably current, if this takes fewer requests than ``load``. By default False.
 
-        Override it where this takes fewer requests than ``load``. ``commit`` makes the final check.
+        A change begins on such a version without loading it; ``commit`` makes the final check.
         """
-        return self.load()
+        return False
 
     @abstractmethod
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:

@@ -101,7 +101,7 @@ class ChangesOfCatalog:
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
         """A table at its current version; its metadata is read unless it is ``known``. Raises ``NoSuchTable``."""
         handle = TableHandle(name, self._io, self._backend.strategy(name))
-        state = load_table(handle, known, read_again=True)
+        state = load_table(handle, known)
         if state is None:
             raise NoSuchTable(f"no table {'.'.join(name)} in catalog '{self._backend.name}'", table=name)
         return handle, state

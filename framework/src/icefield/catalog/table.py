@@ -276,7 +276,7 @@ class Table(ReadableTable, Extensible, ChangeBuilders):
 
     def _current(self) -> TableState:
         with self._handle.io.listeners.operation("load-table", self._handle.name):
-            state = load_table(self._handle, self._state, read_again=True)
+            state = load_table(self._handle, self._state)
             if state is None:
                 raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
             return state

@@ -10,16 +10,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from icefield.abc import CommitConflict, CommitMade, Conflict, Proposal
 from icefield.commit.retry_policy import RetryPolicy
 from icefield.commit.settling import Change, Settled, settle
-from icefield.commit.state import TableHandle, TableState, current_of, load_table
+from icefield.commit.state import TableHandle, TableState, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
 from icefield.errors import (
     CommitFailed,
     FileMissing,
+    IcefieldError,
     InvalidArgument,
     InvalidMetadata,
     NoSuchSnapshot,
@@ -33,6 +34,8 @@ from icefield.plugins import ToldOperation
 NO_LOOK = RetryPolicy(0)
 """The policy of status checks for a change without a snapshot: one check."""
 
+_OF_AN_OLD_BASE: Final = (FileMissing, InvalidArgument, InvalidMetadata, NoSuchSnapshot)
+
 Build = Callable[[TableMetadata | None], Proposal | None]
 """Builds the proposal from a base (None for a new table); returns None when there is nothing to change."""
 
@@ -43,19 +46,21 @@ def commit_table(
     build: Build,
     *,
     written: WrittenFiles | None = None,
+    is_probable: bool = False,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TableState:
     """Commit the proposal of ``build``, with retries after conflicts; return the version with the change.
 
-    ``base=None`` creates the table. Returns ``base`` itself when ``build`` finds nothing to change. Retries follow the
-    properties of the table. Without a number of retries in them, an append is tried again until
-    ``commit.retry.total-timeout-ms`` is over, as long as other commits come first.
+    ``base=None`` creates the table. Returns ``base`` itself when ``build`` finds nothing to change. A base that
+    ``is_probable`` may be an old version: it decides neither an error nor that there is nothing to change. Without a
+    number of retries in the table's properties, an append is tried again until ``commit.retry.total-timeout-ms`` is
+    over, as long as other commits come first.
 
     Raises ``CommitFailed`` when retries did not settle a conflict, ``TableExists`` when a creation lost,
     ``NoSuchTable`` when the table was dropped meanwhile, and ``CommitStateUnknown`` when the outcome is unknown. Errors
     of ``build`` are raised, such as ``ValidationFailed`` when the change cannot be re-applied.
     """
-    change = _TableAttempts(handle, base, build, written if written is not None else WrittenFiles())
+    change = _TableAttempts(handle, base, build, WrittenFiles() if written is None else written, is_probable)
     with handle.io.listeners.operation("create-table" if base is None else "commit", handle.name) as operation:
         try:
             settled = settle(change, sleep)
@@ -140,11 +145,7 @@ class _TableAttempts(Change[TableState]):
     """A change of one table on its way through the loop."""
 
     def __init__(
-        self,
-        handle: TableHandle,
-        base: TableState | None,
-        build: Build,
-        written: WrittenFiles,
+        self, handle: TableHandle, base: TableState | None, build: Build, written: WrittenFiles, is_probable: bool
     ) -> None:
         self.handle, self.base, self.build, self.written = handle, base, build, written
         self.name, self.repeats = handle.full_name, base is not None
@@ -153,6 +154,7 @@ class _TableAttempts(Change[TableState]):
         self._counts = COMMIT_RETRY_NUM_RETRIES.name in properties
         # Parsed here, because an invalid property must not raise an error after the commit.
         self._checks = RetryPolicy.of_status_checks(properties)
+        self._is_probable = is_probable
         self.proposal: Proposal | None = None
         self.replaced: TableState | None = None
         """The base of the proposal."""
@@ -166,12 +168,15 @@ class _TableAttempts(Change[TableState]):
         base = self.base
         try:
             proposal = self.build(base.metadata if base is not None else None)
-        except (FileMissing, InvalidArgument, InvalidMetadata, NoSuchSnapshot):
-            if base is None or self._surely_unchanged():
+        except IcefieldError as error:
+            may_pass = self._is_probable or isinstance(error, _OF_AN_OLD_BASE)
+            if base is None or not may_pass or self._surely_unchanged():
                 raise
             return Conflict()  # a later commit removed a file of the base, or made a branch or spec that it lacks
         if proposal is None:
             assert base is not None, "a creation always has something to commit"
+            if self._is_probable and not self._surely_unchanged():
+                return Conflict()
             self.is_published = False
             return base
         if base is not None:
@@ -208,8 +213,8 @@ class _TableAttempts(Change[TableState]):
             raise TableExists(f"table '{self.name}' exists already", table=self.handle.name)
 
     def renew(self) -> TableState | None:
-        # A table that was dropped and created again may reuse the metadata location.
-        before, self.base = self.base, load_table(self.handle, self.base, read_again=True)
+        self._is_probable = False
+        before, self.base = self.base, load_table(self.handle, self.base)
         if self.base is None:
             message = f"table '{self.name}' was dropped while it was being changed"
             raise NoSuchTable(message, table=self.handle.name)
@@ -245,9 +250,7 @@ class _TableAttempts(Change[TableState]):
 
     def _surely_unchanged(self) -> bool:
         try:
-            current = current_of(self.handle.writable())
+            current = load_table(self.handle, self.base)  # raises for another table at the location of the base
         except Exception:
             return False
-        if self.base is None or current is None:
-            return self.base is None and current is None
-        return current.pointer.location == self.base.pointer.location
+        return (current and current.pointer.location) == (self.base and self.base.pointer.location)

@@ -90,17 +90,22 @@ class TableHandle:
         return with_metadata_log(metadata, replaced, base.metadata.last_updated_ms)
 
 
-def current_of(strategy: CommitStrategy, known: Pointer | None = None) -> Current | None:
-    """The result of the strategy's ``load``, or of ``load_base`` for a known version, as a ``Current``."""
-    found = strategy.load() if known is None else strategy.load_base(known)
+def current_of(strategy: CommitStrategy) -> Current | None:
+    """The result of the strategy's ``load``, as a ``Current``."""
+    found = strategy.load()
     return Current(found) if isinstance(found, Pointer) else found
 
 
+def is_permanent(strategy: CommitStrategy, location: str) -> bool:
+    """Whether a metadata location never comes to name another file. A registered file has any name."""
+    name = parse_metadata_file_name(location)
+    return name is not None and not (name.is_file_system or strategy.reuses_locations)
+
+
 def _read(io: FileIO, strategy: CommitStrategy, pointer: Pointer) -> bytes:
-    """The bytes of a metadata file: fetched once, if no other file takes its place. A registered one has any name."""
-    name = parse_metadata_file_name(pointer.location)
-    is_unique = name is not None and not (name.is_file_system or strategy.reuses_locations)
-    scope = cache_scope(io) if is_unique or pointer.stamp is not None else None
+    """The bytes of a metadata file: fetched once, if no other file takes its place."""
+    is_known = pointer.stamp is not None or is_permanent(strategy, pointer.location)
+    scope = cache_scope(io) if is_known else None
     if scope is None:
         return io.read_metadata(pointer.location)
     key = scope, io.resolve(pointer.location), pointer.stamp
@@ -110,25 +115,22 @@ def _read(io: FileIO, strategy: CommitStrategy, pointer: Pointer) -> bytes:
     return found
 
 
-def load_table(
-    handle: TableHandle, known: TableState | None = None, *, read_again: bool = False, as_base: bool = False
-) -> TableState | None:
+def load_table(handle: TableHandle, known: TableState | None = None) -> TableState | None:
     """The current version of a table, or None when there is no table.
 
-    The metadata file is read only if the pointer has moved on from ``known``. With ``read_again`` it is read unless it
-    is certainly the same file: a table that was dropped and created again may reuse the location. With ``as_base`` the
-    result may be ``known`` although it is no longer current: see ``CommitStrategy.load_base``. Raises
-    ``InvalidMetadata`` when the table under that name is another one than ``known`` (its uuid differs).
+    The metadata file is read unless it is certainly that of ``known``: a table that was dropped and created again may
+    reuse the location. Raises ``InvalidMetadata`` when the table under that name is another one than ``known`` (its
+    uuid differs).
     """
     strategy = handle.writable()
     for tries_left in reversed(range(_LOAD_TRIES)):
-        current = current_of(strategy, known.pointer if known is not None and as_base else None)
+        current = current_of(strategy)
         if current is None:
             return None
         pointer, metadata = current.pointer, current.metadata
         if known is not None and pointer.location == known.pointer.location:
             same = pointer.stamp is not None and pointer.stamp == known.pointer.stamp
-            if same or not (read_again and strategy.reuses_locations):
+            if same or is_permanent(strategy, pointer.location):
                 again = replace(TableState.of(current, known.metadata), pointer=known.pointer)
                 return known if again == known else again
         if metadata is None:

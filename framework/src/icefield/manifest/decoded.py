@@ -2,18 +2,19 @@
 
 A manifest is kept in two parts. The columns and statistics that filters test are one; all other columns are the other.
 Repeated filters use the first part of each manifest and the second part of few, so that under pressure the second part
-goes first. Whole maps of statistics are not kept.
+goes first. Whole maps of statistics have a small cache of their own: they never displace what plans need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Final
 
 import pyarrow as pa
 
-from icefield.base.concurrency import LruCache, ReuseCache
+from icefield.base.concurrency import LruCache, ReuseCache, lazy
 from icefield.base.memory import memory_limit
 from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
@@ -30,11 +31,12 @@ TESTED_COLUMNS: Final = frozenset({f.STATUS, f.PARTITION, f.RECORD_COUNT})
 _SHARE_OF_MEMORY: Final = 8
 _LEAST_BYTES: Final = 64 << 20
 _MOST_BYTES: Final = 4 << 30
+_STATISTICS_MAX_BYTES: Final = 64 << 20
 _LEAST_ON_DISK: Final = 16 * 1024
 """The size in bytes below which a manifest is decoded as fast as it is loaded."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ManifestRequest:
     """The wanted parts of a manifest.
 
@@ -51,12 +53,12 @@ class ManifestRequest:
     partly: bool = False
     encoded: bool = False
 
-    @property
+    @lazy
     def tested(self) -> ManifestRequest:
         """The part of this request for the columns and statistics that filters test."""
         return replace(self, columns=self.columns & TESTED_COLUMNS | {f.STATUS}, partly=False)
 
-    @property
+    @lazy
     def keys(self) -> frozenset[StatisticKey]:
         """The keys of the single statistics."""
         both = (*self.statistics.items(), *self.where_unbounded.items())
@@ -94,12 +96,16 @@ def default_capacity() -> int:
 MANIFESTS: Final[LruCache[Hashable, DecodedManifest]] = decoded_cache(default_capacity(), kind=ReuseCache)
 """The parts of all manifests that were decoded in this process, up to a bound."""
 
+STATISTICS: Final[LruCache[Hashable, DecodedManifest]] = decoded_cache(_STATISTICS_MAX_BYTES, kind=ReuseCache)
+"""The whole statistics of manifests, which are many times larger than the columns that plans need."""
+
 
 def resize_caches(max_bytes: int | None = None) -> None:
     """Let decoded manifests take up to this many bytes. Zero keeps none.
 
     The default is an eighth of the memory of the machine, or of its container if it has less: 64 MiB at least and 4 GiB
-    at most. In addition, the stored bytes of manifests take up to an eighth of it, and 32 MiB at most.
+    at most. In addition, the stored bytes of manifests take up to an eighth of it and at most 32 MiB, and whole
+    statistics up to an eighth and at most 64 MiB.
 
     Raises ``InvalidArgument`` below zero.
     """
@@ -108,6 +114,7 @@ def resize_caches(max_bytes: int | None = None) -> None:
         raise InvalidArgument(f"a cache cannot hold {capacity} bytes")
     MANIFESTS.resize(capacity)
     FILES.resize(min(FILES_MAX_BYTES, capacity // 8))
+    STATISTICS.resize(min(_STATISTICS_MAX_BYTES, capacity // 8))
 
 
 class KnownManifests:
@@ -123,10 +130,13 @@ class KnownManifests:
 
     def get(self, key: Hashable, manifest: ManifestFile, request: ManifestRequest) -> DecodedManifest | None:
         """The known part of a manifest, if any of what ``request`` asks for is known."""
-        found = MANIFESTS.get((True, key))
+        parts = [MANIFESTS.get((True, key))]
         if not request.partly and not request.columns <= TESTED_COLUMNS:
-            other = MANIFESTS.get((False, key))
-            found = other if found is None else found if other is None else merged(found, other)
+            parts.append(MANIFESTS.get((False, key)))
+            if request.columns & MAP_TYPES.keys():
+                parts.append(STATISTICS.get(key))
+        held = [part for part in parts if part is not None]
+        found = reduce(merged, held) if held else None
         if self._disk is None or not _belongs_on_disk(manifest, request):
             return found
         for stored in _on_disk(request):
@@ -152,9 +162,10 @@ def _keep(key: Hashable, request: ManifestRequest, decoded: DecodedManifest) -> 
     if not MANIFESTS.put((True, key), tested):
         # There may be no room for the statistics of other fields.
         MANIFESTS.put((True, key), tested.only(TESTED_COLUMNS, request.keys))
-    # Whole statistics are many times larger, and mostly needed once: to write a manifest anew.
     if columns := decoded.entries.read - TESTED_COLUMNS - MAP_TYPES.keys():
         MANIFESTS.put((False, key), decoded.only(columns, ()))
+    if maps := decoded.entries.read & MAP_TYPES.keys():
+        STATISTICS.put(key, decoded.only(maps, ()))
 
 
 def _on_disk(request: ManifestRequest) -> list[ManifestRequest]:
@@ -208,12 +219,11 @@ def missing_part(known: DecodedManifest, request: ManifestRequest) -> ManifestRe
 
 
 def _unread(known: DecodedManifest, request: StatisticsRequest) -> StatisticsRequest:
-    left = {
-        kind: frozenset(number for number in ids if (kind, number) not in known.statistics)
+    return {
+        kind: frozenset(left)
         for kind, ids in request.items()
-        if kind not in known.entries.read
+        if kind not in known.entries.read and (left := [one for one in ids if (kind, one) not in known.statistics])
     }
-    return {kind: ids for kind, ids in left.items() if ids}
 
 
 def merged(known: DecodedManifest, more: DecodedManifest) -> DecodedManifest:

@@ -156,10 +156,12 @@ class ManifestEntries:
         )
 
     def slice(self, start: int, count: int | None = None) -> ManifestEntries:
-        """The entries from ``start`` on, at most ``count``, without a copy; single statistics are left out."""
+        """The entries from ``start`` on, at most ``count``, without a copy."""
         columns = {number: array.slice(start, count) for number, array in self.columns.items()}
+        held = list(self.statistics.items())
+        single = {key: None if array is None else array.slice(start, count) for key, array in held}
         rest = max(0, self.num_rows - start)
-        return ManifestEntries(self.manifest, rest if count is None else min(rest, count), columns, None, self.read)
+        return ManifestEntries(self.manifest, rest if count is None else min(rest, count), columns, single, self.read)
 
     def select(self, numbers: frozenset[int]) -> ManifestEntries:
         """The entries with these columns only, and without single statistics."""

@@ -135,9 +135,9 @@ class VersionedStrategy(CommitStrategy):
         top = self.top()
         return None if top is None or top.is_tombstone else top.pointer
 
-    def load_base(self, known: Pointer) -> Pointer | None:
+    def is_probably_current(self, known: Pointer) -> bool:
         # Each commit ends with the hint, and purging begins with it. An old hint leads to a conflict, and then to load.
-        return known if self.hint() == pointer_version(known) else self.load()
+        return self.hint() == pointer_version(known)
 
     def top(self) -> Top | None:
         """The highest version, which may be a tombstone."""

@@ -27,7 +27,6 @@ from icefield.storage import FileIO
 from icefield.storage.neighbours import check_move
 from icefield.transaction.action import Action, ActionContext, warn_of_lost
 from icefield.transaction.branches.manage_snapshots import ManageSnapshots
-from icefield.transaction.files.append import AppendFiles
 from icefield.transaction.head.branch_head import checked_branch, head_of
 from icefield.transaction.metadata_changes.update_properties import UpdateLocation, UpdateProperties
 from icefield.transaction.row_changes import RowChanges
@@ -167,9 +166,9 @@ class Transaction(RowChanges, Extensible, Generic[R]):
             if self._state is not None and not self._actions:
                 return self._finish(self._state)
             # Data was written since the table was loaded: load the other writers' commits before the first attempt.
-            # An append always publishes, so it conflicts with commits that an old hint does not show.
-            base = self._current(as_base=all(isinstance(action, AppendFiles) for action in self._actions))
-            result = commit_table(self._handle, base, self.proposal, written=written)
+            probable = self._is_probably_current()
+            base = self._state if probable else self._current()
+            result = commit_table(self._handle, base, self.proposal, written=written, is_probable=probable)
         except BaseException:  # an interrupt is one
             discard_unexposed(self._handle, written)
             raise
@@ -205,12 +204,17 @@ class Transaction(RowChanges, Extensible, Generic[R]):
             discard_unexposed(self._handle, self._context.written)
             raise
 
-    def _current(self, *, as_base: bool = False) -> TableState | None:
+    def _is_probably_current(self) -> bool:
+        """Whether the version of the transaction is probably current. A wrong answer takes a retry."""
+        state = self._state
+        if state is None or any(name.startswith("commit.retry.") for name in state.metadata.properties):
+            return False  # a property that limits retries must not
+        return self._handle.writable().is_probably_current(state.pointer)
+
+    def _current(self) -> TableState | None:
         if self._state is None:
             return None
-        # Where the properties limit retries, an old hint must not take one.
-        limited = any(name.startswith("commit.retry.") for name in self._state.metadata.properties)
-        current = load_table(self._handle, self._state, as_base=as_base and not limited)
+        current = load_table(self._handle, self._state)
         if current is None:
             raise NoSuchTable(f"table '{self._handle.full_name}' was dropped", table=self._handle.name)
         return current

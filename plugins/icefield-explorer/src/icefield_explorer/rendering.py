@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final
@@ -49,6 +50,11 @@ def _lines(string: str, most: int) -> Markup:
     return escape(f"{kept}\N{HORIZONTAL ELLIPSIS}" if len(string) > most else kept)
 
 
+def _code(string: str) -> Markup:
+    """A string whose parts between backticks are code."""
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(string))))
+
+
 def _span(milliseconds: int) -> str:
     """A time in its largest whole unit, such as 5 days."""
     for unit, length in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000)):
@@ -59,7 +65,7 @@ def _span(milliseconds: int) -> str:
 
 _LOADERS: Final = ChoiceLoader([PackageLoader("icefield_explorer"), PackageLoader("icefield_report")])
 _TEMPLATES: Final = REPORT.overlay(loader=_LOADERS)
-_TEMPLATES.filters = {**REPORT.filters, "hidden": _hidden, "lines": _lines, "span": _span}
+_TEMPLATES.filters = {**REPORT.filters, "code": _code, "hidden": _hidden, "lines": _lines, "span": _span}
 _STYLE: Final = b"\n".join(
     files(package).joinpath("templates", name).read_bytes()
     for package, name in (("icefield_report", "style.css"), ("icefield_explorer", "explorer.css"))

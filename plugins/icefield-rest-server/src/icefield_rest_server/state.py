@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 from icefield import Catalog, FileIO
-from icefield.abc import Current, Pointer
+from icefield.abc import CommitStrategy, Current, Pointer
+from icefield.commit import is_permanent
 from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
 from icefield.metadata import TableMetadata, ViewMetadata, decode_metadata, encode_metadata, inflated
-from icefield.toolkit import LruCache, version_of
+from icefield.toolkit import LruCache
 
 from icefield_rest_server.answers import Refused
 from icefield_rest_server.calls import Call
@@ -75,7 +76,7 @@ class State:
                 json = encode_metadata(current.metadata)
                 return Loaded(current.pointer.location, current.metadata, json, dict(current.properties))
             location = current.pointer.location
-            if not strategy.reuses_locations and (known := self._cache.get(location)) is not None:
+            if is_permanent(strategy, location) and (known := self._cache.get(location)) is not None:
                 return known
             try:
                 json = inflated(self.catalog.io.read_metadata(location), location)
@@ -84,18 +85,16 @@ class State:
                     raise
                 continue
             loaded = Loaded(location, decode_metadata(json, location), json, dict(current.properties))
-            if not strategy.reuses_locations:
-                self.keep(loaded)
+            self.keep(strategy, loaded)
             return loaded
         raise AssertionError("unreachable")
 
-    def keep(self, loaded: Loaded) -> None:
-        """Cache a metadata file of a metastore's table: its location never names another file.
+    def keep(self, strategy: CommitStrategy, loaded: Loaded) -> None:
+        """Cache a metadata file whose location never names another file.
 
-        A registered version of a file-system table is not cached, since a later table may use its location again. A
-        file that takes more than a quarter of the cache is not cached: it would evict the files of all other tables.
+        A file that takes more than a quarter of the cache is not cached: it would evict the files of all other tables.
         """
-        if version_of(loaded.location) is None and len(loaded.json) <= self.settings.cached_bytes // 4:
+        if is_permanent(strategy, loaded.location) and len(loaded.json) <= self.settings.cached_bytes // 4:
             self._cache.put(loaded.location, loaded)
 
     def _placed(self, table: Name) -> tuple[str, TableMetadata]:

@@ -159,13 +159,12 @@ def commit_table(state: State, call: Call) -> Answer:
     if stated is not None and identifier(stated, "identifier") != name:
         raise InvalidArgument("the identifier in the body is not that of the path")
     check_updates(document.get("updates"))
-    reuses_locations = state.catalog.backend.strategy(name).reuses_locations  # asked before: it may fail
+    strategy = state.catalog.backend.strategy(name)  # asked before: it may fail
     updates, requirements = _change(document)
     judge = state.judge(call, {name: _added(updates)})
     table = state.catalog.commit_table(name, updates, requirements, judge=judge)
     loaded = state.committed(table.metadata_location, table.metadata)
-    if not reuses_locations:
-        state.keep(loaded)
+    state.keep(strategy, loaded)
     return _answer_to_change(state, call, name, loaded)
 
 

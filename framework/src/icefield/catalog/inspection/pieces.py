@@ -39,7 +39,7 @@ def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
         if own > PIECE_BYTES and len(part) > _LEAST_ROWS:
             step = max(_LEAST_ROWS, len(part) * PIECE_BYTES // own)
             for start in range(0, len(part), step):
-                yield _part(part, start, min(step, len(part) - start))
+                yield part.slice(start, step)
             continue
         if len(part):
             waiting.append(part)
@@ -58,26 +58,16 @@ def _is_next(part: ManifestEntries, before: ManifestEntries) -> bool:
     return are_neighbours(before.column(f.STATUS), part.column(f.STATUS))
 
 
-def _part(entries: ManifestEntries, start: int, count: int) -> ManifestEntries:
-    """Some rows, with their own cache of statistics that is separate from the manifest's."""
-    columns = {number: array.slice(start, count) for number, array in entries.columns.items()}
-    single = {
-        key: None if array is None else array.slice(start, count) for key, array in list(entries.statistics.items())
-    }
-    return ManifestEntries(entries.manifest, count, columns, single, entries.read)
-
-
 def _joined(parts: Sequence[ManifestEntries]) -> ManifestEntries:
     """The entries of several manifests of one spec, as if the first held them all."""
     first = parts[0]
     if len(parts) == 1:
-        return _part(first, 0, len(first))
-    numbers = {number for part in parts for number in part.columns}
-    columns = {number: joined([part.column(number) for part in parts]) for number in numbers}
-    single = {
-        key: _joined_statistic(parts, key) for key in first.statistics if all(key in part.statistics for part in parts)
-    }
-    return ManifestEntries(first.manifest, sum(map(len, parts)), columns, single, first.read)
+        return first.slice(0)  # later statistics are kept with the piece, not with the cached manifest
+    made = ManifestEntries.concat(parts)
+    for key in first.statistics:
+        if all(key in part.statistics for part in parts):
+            made.statistics[key] = _joined_statistic(parts, key)
+    return made
 
 
 def _joined_statistic(parts: Sequence[ManifestEntries], key: StatisticKey) -> pa.Array | None:

@@ -99,7 +99,9 @@ class RewritePlan:
         if self._policy.max_rewritten_bytes is not None:
             dead = np.concatenate([part.dead for part in parts])
             found = most_gainful(found, sizes, dead, heavy, self._sizes.target, self._policy.max_rewritten_bytes)
-        return in_job_order([self._group(parts, chosen) for chosen in found], self._policy.rewrite_job_order)
+        tasks = _tasks(parts, found)
+        groups = [self._group([tasks[each] for each in chosen.tolist()]) for chosen in found]
+        return in_job_order(groups, self._policy.rewrite_job_order)
 
     def _candidates(self) -> Iterator[Candidates]:
         only = self._only
@@ -144,14 +146,7 @@ class RewritePlan:
             numbers[current] = tuple_groups(pa.concat_arrays(tuples))[0]
         return numbers
 
-    def _group(self, parts: Sequence[Candidates], chosen: Ints) -> FileGroup:
-        ends = np.cumsum([len(part.entries) for part in parts])
-        holders = np.searchsorted(ends, chosen, side="right")
-        tasks: list[FileScanTask] = []
-        for holder in np.unique(holders).tolist():
-            part = parts[holder]
-            places = chosen[holders == holder] - (ends[holder] - len(part.entries))
-            tasks += _tasks(part, places)
+    def _group(self, tasks: list[FileScanTask]) -> FileGroup:
         respecified = any(task.spec_id != self._spec.spec_id for task in tasks)
         partition = ""
         if not respecified and self._spec.fields:
@@ -192,13 +187,21 @@ def in_job_order(groups: list[FileGroup], order: str) -> list[FileGroup]:
     )
 
 
-def _tasks(part: Candidates, places: Ints) -> Iterator[FileScanTask]:
-    chosen = part.entries.take(places)
-    numbers: list[Any] = chosen.column(f.SEQUENCE_NUMBER).to_pylist()
-    rows = part.rows[places].tolist()
-    for row, number, file in zip(rows, numbers, chosen.data_files(), strict=True):
-        deletes = () if part.deletes is None else part.deletes.files(row)
-        yield FileScanTask(file, delete_files=deletes, data_sequence_number=number)
+def _tasks(parts: Sequence[Candidates], groups: Sequence[Ints]) -> dict[int, FileScanTask]:
+    """The tasks of the files in groups, by their positions in all parts. A manifest's files are made in one step."""
+    wanted = np.sort(np.concatenate([np.empty(0, np.int64), *groups]))
+    found: dict[int, FileScanTask] = {}
+    end = 0
+    for part in parts:
+        start, end = end, end + len(part.entries)
+        positions = wanted[slice(*np.searchsorted(wanted, (start, end)))]
+        chosen = part.entries.take(positions - start)
+        numbers: list[Any] = chosen.column(f.SEQUENCE_NUMBER).to_pylist()
+        rows = part.rows[positions - start].tolist()
+        for position, row, number, file in zip(positions.tolist(), rows, numbers, chosen.data_files(), strict=True):
+            deletes = () if part.deletes is None else part.deletes.files(row)
+            found[position] = FileScanTask(file, delete_files=deletes, data_sequence_number=number)
+    return found
 
 
 def _paths(planned: PlannedFiles) -> pa.Array:
