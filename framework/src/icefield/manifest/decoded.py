@@ -164,7 +164,7 @@ def _keep(key: Hashable, request: ManifestRequest, decoded: DecodedManifest) -> 
         MANIFESTS.put((True, key), tested.only(TESTED_COLUMNS, request.keys))
     if columns := decoded.entries.read - TESTED_COLUMNS - MAP_TYPES.keys():
         MANIFESTS.put((False, key), decoded.only(columns, ()))
-    if maps := decoded.entries.read & MAP_TYPES.keys():
+    if (maps := decoded.entries.read & MAP_TYPES.keys()) and not request.encoded:
         STATISTICS.put(key, decoded.only(maps, ()))
 
 
