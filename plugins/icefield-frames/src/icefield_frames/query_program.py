@@ -38,7 +38,7 @@ _BESIDE: Final = 128 * 1024 * 1024
 """Bytes beyond the memory of a query, for stacks of threads and what allocators hold free."""
 
 
-class Parent:
+class ParentProcess:
     """The process that started this one, by the standard streams. When it ends, this process does."""
 
     def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
@@ -82,7 +82,7 @@ class Parent:
 class ParentDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
     """A table whose rows the parent reads, with the columns and the filter that DuckDB asks for."""
 
-    def __init__(self, parent: Parent, number: int, schema: pa.Schema) -> None:
+    def __init__(self, parent: ParentProcess, number: int, schema: pa.Schema) -> None:
         self._parent = parent
         self._number = number
         # In C++ it is a data set of one file that does not exist.
@@ -144,7 +144,7 @@ def _peak() -> int:
     return found if sys.platform == "darwin" else found * 1024
 
 
-def answer(parent: Parent, sql: str, limits: QueryLimits) -> None:
+def answer(parent: ParentProcess, sql: str, limits: QueryLimits) -> None:
     """Send the result of a query to the parent, or the message of its error."""
 
     def table_of(name: tuple[str, ...]) -> QueryTable:
@@ -175,7 +175,7 @@ def main() -> None:
     outgoing = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     limits, seconds = QueryLimits(*json.loads(sys.argv[1])), float(sys.argv[2])
-    parent = Parent(sys.stdin.buffer, outgoing)
+    parent = ParentProcess(sys.stdin.buffer, outgoing)
     duckdb.connect(":memory:").close()
     bound_memory(limits.memory + _BESIDE)
     with suppress(Empty):
