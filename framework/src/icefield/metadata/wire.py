@@ -165,7 +165,7 @@ def _readers(tag: str, known: Mapping[type, str]) -> dict[str, _Reader]:
 
 
 def _reader(kind: type, key: str) -> _Reader:
-    of = next(iter(get_type_hints(kind, include_extras=True).values()))
+    of = get_type_hints(kind, include_extras=True)[fields(kind)[0].name]
     if of in _OWN_JSON:
         return lambda given: kind(_OWN_JSON[of][1](given[key]))
     return lambda given: kind(msgspec.convert(given[key], of))
