@@ -31,7 +31,7 @@ TESTED_COLUMNS: Final = frozenset({f.STATUS, f.PARTITION, f.RECORD_COUNT})
 _SHARE_OF_MEMORY: Final = 8
 _LEAST_BYTES: Final = 64 << 20
 _MOST_BYTES: Final = 4 << 30
-_STATISTICS_MAX_BYTES: Final = 64 << 20
+_STATISTICS_MAX_BYTES: Final = 192 << 20
 _LEAST_ON_DISK: Final = 16 * 1024
 """The size in bytes below which a manifest is decoded as fast as it is loaded."""
 
@@ -105,7 +105,7 @@ def resize_caches(max_bytes: int | None = None) -> None:
 
     The default is an eighth of the memory of the machine, or of its container if it has less: 64 MiB at least and 4 GiB
     at most. In addition, the stored bytes of manifests take up to an eighth of it and at most 32 MiB, and whole
-    statistics up to an eighth and at most 64 MiB.
+    statistics up to an eighth and at most 192 MiB.
 
     Raises ``InvalidArgument`` below zero.
     """
