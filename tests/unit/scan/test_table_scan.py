@@ -22,6 +22,8 @@ from icefield.expressions import EqualTo
 from icefield.manifest import DataFileContent
 from icefield.plugins import Plugins
 from icefield.scan import TableScan
+from icefield.scan.planning import planned_files
+from icefield.scan.tasks import PlannedTask
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
 from icefield.types import NestedField, StructType, parse_type
@@ -279,3 +281,13 @@ def test_a_version_is_chosen_by_a_time_in_any_form() -> None:
         table.scan(as_of="soon")
     with pytest.raises(InvalidArgument, match="reads a certain version already"):
         table.scan(as_of=first, ref="main")
+
+
+def test_a_count_makes_tasks_only_for_files_that_must_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = new_table()
+    for number in range(5):
+        table.append(rows([10 * number, 10 * number + 1]))
+    made: list[int] = []
+    monkeypatch.setattr(planned_files, "PlannedTask", lambda files, row: made.append(row) or PlannedTask(files, row))
+    assert (table.scan().count(), made) == (10, [])
+    assert (table.scan("id > 10 and id < 31").count(), len(made)) == (4, 2)

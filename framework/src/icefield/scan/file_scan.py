@@ -244,5 +244,4 @@ def _counted(files: PlannedFiles) -> tuple[int, Iterator[FileScanTask]]:
     left = (counts - deleted)[whole]
     # Summed in halves, since the counts of an invalid manifest may exceed a long.
     total = (int((left >> 32).sum()) << 32) + int((left & 0xFFFF_FFFF).sum())
-    needed = ~(whole | never)
-    return total, (task for task, is_needed in zip(files.tasks(), needed.tolist(), strict=True) if is_needed)
+    return total, files.tasks(np.flatnonzero(~(whole | never)).tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,9 +37,9 @@ class PlannedFiles(TaskRows):
     def __len__(self) -> int:
         return len(self.entries)
 
-    def tasks(self) -> Iterator[FileScanTask]:
-        """One task for each file."""
-        return (PlannedTask(self, row) for row in range(len(self.entries)))
+    def tasks(self, rows: Iterable[int] | None = None) -> Iterator[FileScanTask]:
+        """The tasks of some files by their rows, or else one for each file."""
+        return (PlannedTask(self, row) for row in (range(len(self.entries)) if rows is None else rows))
 
     def file(self, row: int) -> DataFile:
         """The data file of a task."""
