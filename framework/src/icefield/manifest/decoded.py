@@ -133,7 +133,7 @@ class KnownManifests:
         parts = [MANIFESTS.get((True, key))]
         if not request.partly and not request.columns <= TESTED_COLUMNS:
             parts.append(MANIFESTS.get((False, key)))
-            if request.columns & MAP_TYPES.keys():
+            if request.columns & MAP_TYPES.keys() and not request.encoded:
                 parts.append(STATISTICS.get(key))
         held = [part for part in parts if part is not None]
         found = reduce(merged, held) if held else None
