@@ -152,7 +152,7 @@ def test_whatever_step_dies_the_next_run_finishes_the_work(
 ) -> None:
     walk = Walk(kind, tmp_path, monkeypatch)
     for step in range(1, 2000, STRIDE):
-        # The second process takes the work over, and is killed at a step of what is left.
+        # The second process continues the work, and is killed at one of the remaining steps.
         if not walk.killed([step, 1 + 7 * step % 60] if step % 2 else [step]):
             break
     else:

@@ -51,7 +51,7 @@ def _lines(string: str, most: int) -> Markup:
 
 
 def _code(string: str) -> Markup:
-    """A string whose parts between backticks are code."""
+    """Markup of a string, with the parts between backticks as code."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(string))))
 
 

@@ -155,7 +155,7 @@ class _Query:
             yield batch
 
     def stop(self) -> None:
-        """End the process. The thread that answers it ends when it is done with what it reads."""
+        """End the process. The thread that answers it ends after its current read."""
         self._is_stopped = True
         self._process.kill()
         self._room.release()

@@ -32,7 +32,7 @@ _MOST_FILTER: Final = 4 * 1024 * 1024
 """Bytes of a filter of one table."""
 
 _OF_MEMORY: Final = ("Out of Memory Error", "MemoryError")
-"""Texts of errors of DuckDB and Arrow, whose classes do not tell that memory was refused."""
+"""Texts of errors for refused memory. The classes of the errors do not state this."""
 
 _BESIDE: Final = 128 * 1024 * 1024
 """Bytes beyond the memory of a query, for stacks of threads and what allocators hold free."""
@@ -80,7 +80,7 @@ class ParentProcess:
 
 
 class ParentDataset(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
-    """A table whose rows the parent reads, with the columns and the filter that DuckDB asks for."""
+    """A table in the parent process, which reads it with the columns and the filter of DuckDB."""
 
     def __init__(self, parent: ParentProcess, number: int, schema: pa.Schema) -> None:
         self._parent = parent

@@ -170,7 +170,7 @@ def test_a_rewrite_that_hangs_is_overdue_and_the_run_goes_on_with_one_thread(
     hanging.end()
     until(tending)
     recorded = catalog.load_table(RECORD).scan("table = 'db.a'").to_arrow().to_pylist()
-    # No further operation follows one that was overdue.
+    # No operation follows an overdue one.
     assert {each["operation"] for each in recorded} == {"rewrite_data_files"}
     assert sorted(each["outcome"] for each in recorded) == ["done", "overdue"]
     assert "tend.lease" not in catalog.load_table("db.a").properties

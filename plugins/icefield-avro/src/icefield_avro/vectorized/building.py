@@ -98,7 +98,7 @@ def _array(node: Array, selection: Selection | None) -> Step:
 
 
 def _encoded(node: Array | Map) -> Step:
-    """A map whose bytes are those that a writer writes. Raises ``Unfit`` for a map that must be encoded anew."""
+    """A map as the bytes of its encoding. Raises ``Unfit`` for a map that must be encoded anew."""
     key, value = encoded_entry(node) or (None, None)
     if isinstance(key, Primitive) and isinstance(value, Primitive) and key.wire == "int" and value.wire != "fixed":
         return EncodedStep(_step(node, None), integers=value.wire in VARINTS)

@@ -41,7 +41,7 @@ class EncodedStep:
 
 
 def has_long_integer(data: Vector) -> bool:
-    """Whether integers one after another have one of more than 64 bits, whose length a skip does not check."""
+    """Whether one of several consecutive integers has more than 64 bits. A skip does not check their lengths."""
     # Ten bytes with the high bit hold four that are aligned. Few integers of maps are that long.
     aligned = data[: len(data) & ~3].view("<u4")
     if not np.count_nonzero(aligned & _FOUR == _FOUR):

@@ -151,7 +151,7 @@ class Tending:
 
     @contextmanager
     def _working(self, name: Name, decision: Decision) -> Iterator[None]:
-        """Note that a thread works on a table, so that the run knows what is overdue."""
+        """Note the work of a thread on a table. The run takes overdue work from these notes."""
         self._at_work[name] = self._outcome(name, decision, "overdue")
         try:
             yield
