@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from icefield.abc import MultiTableCatalog
+from icefield.catalog import all_tables
 from icefield.errors import InvalidArgument, NotSupportedByCatalog
 from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.transaction import ManageSnapshots
 
-from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.tend.costs import total
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icefield import Catalog, IcefieldError, Table, __version__
-from icefield_maintenance.all_tables import all_tables
+from icefield.catalog import all_tables
 
 from icefield_report.facts import Facts, facts_of
 from icefield_report.page import rendered

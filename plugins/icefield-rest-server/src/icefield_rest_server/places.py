@@ -12,6 +12,7 @@ from typing import Final
 
 from icefield import Catalog, FileIO
 from icefield.abc import CatalogAbility, ViewCatalog
+from icefield.catalog import all_namespaces
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.metadata import TableMetadata
 from icefield.storage import folders_of
@@ -232,15 +233,9 @@ class TablePlaces:
 
     def _namespaces(self) -> Iterator[tuple[Name, str | None]]:
         """Iterate over all namespaces, with the locations of their tables."""
-        catalog = self._catalog
-        nested = CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
-        left: list[Name] = list(catalog.list_namespaces())
-        while left:
-            namespace = left.pop()
+        for namespace in all_namespaces(self._catalog):
             with suppress(NoSuchNamespace):
                 yield namespace, self.home(namespace)
-                if nested:
-                    left += catalog.list_namespaces(namespace)
 
     def _is_near(self, home: str | None, other: str | None) -> bool:
         if home is None or other is None:

@@ -13,9 +13,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from icefield.abc import ServedCatalog, WorkRunner
+from icefield.catalog import all_tables
 from icefield.errors import CommitFailed
 
-from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
 from icefield_maintenance.tend.measuring import measured
 from icefield_maintenance.tend.planning import INTERRUPTED, Decision, TablePlan, decisions_by, fault_of
