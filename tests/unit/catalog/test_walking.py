@@ -7,7 +7,6 @@ from itertools import islice
 import pytest
 from icefield import Catalog
 from icefield.abc import CatalogAbility, CatalogBackend, NamespaceName, Page
-from icefield.catalog import all_namespaces, all_tables
 from icefield.errors import NoSuchNamespace
 from icefield.plugins import Plugins
 from icefield.storage import FileIO
@@ -54,17 +53,17 @@ def paths(names: list[NamespaceName]) -> str:
 
 def test_each_namespace_comes_before_those_inside_it() -> None:
     catalog = tree("b", "a", "ac", "ab", "abz", "bd")
-    assert paths([*all_namespaces(catalog)]) == "a ab abz ac b bd"
-    assert paths([*all_namespaces(catalog, "a")]) == "ab abz ac"
-    assert paths([*all_tables(catalog)]) == "at abt abzt act bt bdt"
+    assert paths([*catalog.walk_namespaces()]) == "a ab abz ac b bd"
+    assert paths([*catalog.walk_namespaces("a")]) == "ab abz ac"
+    assert paths([*catalog.walk_tables()]) == "at abt abzt act bt bdt"
 
 
 def test_what_is_dropped_meanwhile_is_left_out() -> None:
     catalog = tree("a", "ab", "abc", "d", dropped="ab")
-    assert paths([*all_namespaces(catalog)]) == "a ab d"
-    assert paths([*all_tables(catalog)]) == "at dt"
+    assert paths([*catalog.walk_namespaces()]) == "a ab d"
+    assert paths([*catalog.walk_tables()]) == "at dt"
     with pytest.raises(NoSuchNamespace):
-        next(all_namespaces(catalog, "z"))
+        next(catalog.walk_namespaces("z"))
 
 
 class _Flat(_Tree):
@@ -78,7 +77,7 @@ class _Flat(_Tree):
 
 
 def test_a_catalog_without_nested_namespaces_is_asked_once() -> None:
-    assert paths([*all_tables(tree("a", "b", backend=_Flat))]) == "at bt"
+    assert paths([*tree("a", "b", backend=_Flat).walk_tables()]) == "at bt"
 
 
 class _Circle(_Tree):
@@ -89,4 +88,4 @@ class _Circle(_Tree):
 
 
 def test_a_walk_ends_where_a_namespace_lists_itself() -> None:
-    assert paths([*islice(all_namespaces(tree(backend=_Circle)), 5)]) == "a b"
+    assert paths([*islice(tree(backend=_Circle).walk_namespaces(), 5)]) == "a b"

@@ -11,7 +11,5 @@ if TYPE_CHECKING:
     from icefield.catalog.opening import open_table as open_table
     from icefield.catalog.table import Table as Table
     from icefield.catalog.views import View as View
-    from icefield.catalog.walking import all_namespaces as all_namespaces
-    from icefield.catalog.walking import all_tables as all_tables
 
 __getattr__, __dir__ = lazy_names(__name__)

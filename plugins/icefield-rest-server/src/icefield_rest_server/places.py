@@ -12,7 +12,6 @@ from typing import Final
 
 from icefield import Catalog, FileIO
 from icefield.abc import CatalogAbility, ViewCatalog
-from icefield.catalog import all_namespaces
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.metadata import TableMetadata
 from icefield.storage import folders_of
@@ -233,7 +232,7 @@ class TablePlaces:
 
     def _namespaces(self) -> Iterator[tuple[Name, str | None]]:
         """Iterate over all namespaces, with the locations of their tables."""
-        for namespace in all_namespaces(self._catalog):
+        for namespace in self._catalog.walk_namespaces():
             with suppress(NoSuchNamespace):
                 yield namespace, self.home(namespace)
 

@@ -8,7 +8,6 @@ from itertools import groupby
 
 from icefield import Catalog
 from icefield.abc import TableName
-from icefield.catalog import all_tables
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.storage import HashedLocations, folders_of
 from icefield.toolkit import without_userinfo
@@ -46,7 +45,7 @@ def examine_locations(catalog: Catalog) -> Iterator[Finding]:
     folders: list[_Folder] = []
     tables, unread = 0, 0
     places = HashedLocations(catalog.io, "", follows_links=True)
-    for name in all_tables(catalog):
+    for name in catalog.walk_tables():
         try:
             folders += _folders(catalog, name, places)
         except (NoSuchTable, NoSuchNamespace):

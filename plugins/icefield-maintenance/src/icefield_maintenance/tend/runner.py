@@ -13,7 +13,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from icefield.abc import ServedCatalog, WorkRunner
-from icefield.catalog import all_tables
 from icefield.errors import CommitFailed
 
 from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
@@ -115,7 +114,7 @@ class Tending:
         return can_wait, int(_SHARES * max(shares, default=0.0)), gain
 
     def _names(self, tables: Iterable[Name] | None) -> Iterator[Name]:
-        named = all_tables(self.catalog) if tables is None else tables
+        named = self.catalog.walk_tables() if tables is None else tables
         return (name for name in named if self.policy.names(name))
 
     def _surveyed(self, name: Name) -> TablePlan | list[TendedOperation]:

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 from icefield import Catalog, Table
 from icefield.abc import ViewCatalog
-from icefield.catalog import all_namespaces
 from icefield.errors import (
     InvalidArgument,
     NoSuchNamespace,
@@ -327,7 +326,7 @@ class SessionCatalog(Remote):
         """Drop a namespace, with all of its contents if ``cascade`` is given."""
         given = json.loads(asked)
         name = tuple(given["name"])
-        inner = all_namespaces(self._catalog, name) if given["cascade"] else ()
+        inner = self._catalog.walk_namespaces(name) if given["cascade"] else ()
         for each in reversed([name, *inner]):
             if given["cascade"]:
                 _drop_contents(self._catalog, each)
