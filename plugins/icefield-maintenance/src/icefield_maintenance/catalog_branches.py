@@ -12,7 +12,6 @@ from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog
 from icefield.metadata import MAIN_BRANCH, Operation, TableMetadata
 from icefield.transaction import ManageSnapshots
 
-from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.tend.costs import total
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ class CatalogBranches:
             found = {table.name(): table.metadata for table in map(self._catalog.load_table, self._tables)}
             yield from sorted(found.items(), key=lambda each: each[0])
             return
-        for name in sorted(all_tables(self._catalog)):
+        for name in sorted(self._catalog.walk_tables()):
             with suppress(NoSuchTable):
                 yield name, self._catalog.load_table(name).metadata
 
