@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from operator import attrgetter
 
 import pytest
@@ -22,6 +23,7 @@ from icefield.manifest import schemas as f
 from icefield.manifest.cache import FILES
 from icefield.manifest.decoded import MANIFESTS, STATISTICS
 from icefield.types import StructType
+from icefield.types.arrow.pieces import are_neighbours
 from planned_tables import PlannedTable
 from tables import manifests, new_table, rows
 
@@ -262,3 +264,17 @@ def test_a_cache_weighs_what_it_is_given_again_and_does_not_take_what_is_too_lar
     assert (cache.size, len(cache), cache.get("a")) == (0, 0, None)
     with pytest.raises(InvalidArgument):
         resize_caches(-1)
+
+
+def test_statistics_of_manifests_whose_other_columns_are_cached_are_decoded_together(made: PlannedTable) -> None:
+    typed = [
+        (made.write([made.file(bounds={"id": (i, i + j)}) for j in range(20)]).assigned(1000, 1), StructType())
+        for i in range(4)
+    ]
+    reader, request, nothing = ManifestReader(made.io), ManifestRequest(ALL_COLUMNS), [None] * 4
+    whole = ManifestEntries.concat(reader.read_together(typed, request, nothing))
+    STATISTICS.clear()
+    again = reader.read_together(typed, request, nothing)
+    assert list(ManifestEntries.concat(again).data_files()) == list(whole.data_files())
+    assert all(shares_columns(reader.cached(*one), entries) for one, entries in zip(typed, again, strict=True))
+    assert all(are_neighbours(*pair) for pair in pairwise(one.columns[f.VALUE_COUNTS] for one in again))
