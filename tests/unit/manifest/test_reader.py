@@ -20,7 +20,12 @@ from icefield.manifest import (
     stored_partition_type,
 )
 from icefield.manifest import schemas as f
+from icefield.manifest.cache import FILES
+from icefield.manifest.decoded import ManifestRequest
+from icefield.manifest.manifest_file import UNASSIGNED
+from icefield.manifest.reader import ManifestReader
 from icefield.manifest.statistics import as_map, map_column
+from icefield.scan.planning.manifest_reads import manifest_groups
 from planned_tables import PlannedTable, spec
 from vectors import VECTORS
 
@@ -66,6 +71,57 @@ def test_entries_of_one_manifest_inherit_one_by_one_and_an_old_deletion_may_lack
     entries = read(made, foreign.write(rows, sequence_number=9))
     assert entries.column(f.SEQUENCE_NUMBER).to_pylist() == [9, 3, None, 5]
     assert entries.column(f.FILE_SEQUENCE_NUMBER).to_pylist() == [9, 2, None, 9]
+
+
+@pytest.mark.spec("MAN-09", "MAN-10", "MAN-11", "MAN-14", "MAN-20")
+def test_manifests_read_together_inherit_from_their_own_manifest(made: PlannedTable) -> None:
+    foreign = Foreign(made)
+    rows = [
+        foreign.row("a", 1),
+        foreign.row("b", 0, sequence_number=3, file_sequence_number=2, snapshot_id=44),
+        foreign.row("c", 2),
+        foreign.row("d", 1, sequence_number=5),
+    ]
+    old = [foreign.row("e", 0), foreign.row("f", 2), foreign.row("g", 1)]  # number 0 is inherited by every entry
+    manifests = [
+        foreign.write(rows, sequence_number=9, added_snapshot_id=7, first_row_id=100),
+        foreign.write(rows[:1], sequence_number=UNASSIGNED, added_snapshot_id=8),
+        foreign.write(old, sequence_number=0, added_snapshot_id=9, first_row_id=10),
+        foreign.write(rows[::-1], sequence_number=6, added_snapshot_id=10),
+    ]
+    alone = [read(made, manifest) for manifest in manifests]
+    clear_caches()
+    typed = [(manifest, made.specs[0].partition_type(made.schema)) for manifest in manifests]
+    together = ManifestReader(made.io).read_together(typed, ManifestRequest(), [None] * 4)
+    for number in (f.SNAPSHOT_ID, f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER, f.FIRST_ROW_ID):
+        found = [entries.column(number).to_pylist() for entries in together]
+        assert found == [entries.column(number).to_pylist() for entries in alone]
+    assert [entries.column(f.SEQUENCE_NUMBER).to_pylist() for entries in together] == [
+        [9, 3, None, 5],
+        [None],
+        [0, 0, 0],
+        [5, None, 3, 6],
+    ]
+    assert together[1].column(f.SNAPSHOT_ID).to_pylist() == [8]
+    assert together[2].column(f.FIRST_ROW_ID).to_pylist() == [10, None, 20]
+
+
+@pytest.mark.parametrize("damage", [{"status": 3}, {"status": 0, "file_sequence_number": 2}, {"content": 2}])
+def test_a_damaged_manifest_among_others_is_named_and_those_before_it_are_read(
+    made: PlannedTable, damage: dict[str, Any]
+) -> None:
+    foreign = Foreign(made)
+    wrong = foreign.row("b", **damage)
+    manifests = [foreign.write([row]) for row in (foreign.row("a"), wrong, foreign.row("c"))]
+    kind = made.specs[0].partition_type(made.schema)
+    reader = ManifestReader(made.io)
+    for manifest in manifests:
+        FILES.put(reader._file_key(manifest), made.io.read(manifest.manifest_path))
+    groups = manifest_groups(reader, [(manifest, kind) for manifest in manifests], ManifestRequest())
+    assert [len(entries) for entries in next(groups)] == [1]
+    with pytest.raises(InvalidMetadata) as raised:
+        next(groups)
+    assert raised.value.data["location"] == manifests[1].manifest_path
 
 
 @pytest.mark.spec("MAN-16", "VER-03")

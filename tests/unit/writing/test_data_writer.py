@@ -363,3 +363,21 @@ class TestContext:
         assert sum(file.record_count for file in files) == 1_000
         if name == "avro":
             assert not files[0].column_sizes
+
+
+def test_schemas_are_not_compared_for_every_partition(context, monkeypatch):
+    # A table that is loaded again has another schema object, equal to the first.
+    table = rows_table(days=60)
+    write_batches(context, table)
+    compared = []
+    equal = StructType.__eq__
+
+    def counting(self, other):
+        compared.append(self)
+        return equal(self, other)
+
+    again = replace(context, schema=Schema(*pickle.loads(pickle.dumps(SCHEMA.fields))))
+    monkeypatch.setattr(StructType, "__eq__", counting)
+    files = write_batches(again, table, attempt=1)
+    assert len(files) >= 100
+    assert len(compared) < 20

@@ -7,6 +7,7 @@ number of its snapshot is known.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,53 +25,63 @@ _SEQUENCES = (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER)
 
 
 def inherit(
-    columns: dict[int, pa.Array], wanted: frozenset[int], manifest: ManifestFile, format_version: int, num_rows: int
+    columns: dict[int, pa.Array],
+    wanted: frozenset[int],
+    manifests: Sequence[ManifestFile],
+    rows: Sequence[int],
+    format_version: int,
 ) -> None:
-    """Fill in, in place, the values that the wanted columns inherit from the manifest.
+    """Fill in, in place, the snapshot ids and sequence numbers that the wanted columns inherit.
 
+    The columns hold the entries of several manifests, one after another: ``rows`` of each.
     Raises ``InvalidMetadata`` for an EXISTING entry without sequence numbers.
     """
     status = numbers_of(columns[f.STATUS])
     if f.SNAPSHOT_ID in wanted:
         stored = columns.get(f.SNAPSHOT_ID)
         if stored is None or stored.null_count:
-            columns[f.SNAPSHOT_ID] = _filled(stored, manifest.added_snapshot_id, num_rows)
+            ids = np.repeat(np.array([one.added_snapshot_id for one in manifests], np.int64), rows)
+            columns[f.SNAPSHOT_ID] = _filled(stored, ids)
     unnumbered = format_version == 1 and not any(number in columns for number in _SEQUENCES)
+    given = [0 if unnumbered else one.sequence_number for one in manifests]
+    numbers = np.repeat(np.array(given, np.int64), rows)
     for number in _SEQUENCES:
         if number in wanted:
-            columns[number] = (
-                _filled(None, 0, num_rows) if unnumbered else _sequence(columns.get(number), status, manifest, num_rows)
-            )
+            columns[number] = _sequence(columns.get(number), status, numbers, manifests[0].manifest_path)
+
+
+def inherit_row_ids(
+    columns: dict[int, pa.Array], wanted: frozenset[int], manifest: ManifestFile, num_rows: int
+) -> None:
+    """Fill in, in place, the first row ids, if they are wanted, from the entries of one manifest."""
     if f.FIRST_ROW_ID in wanted and manifest.first_row_id is not None and manifest.content is ManifestContent.DATA:
+        status = numbers_of(columns[f.STATUS])
         columns[f.FIRST_ROW_ID] = _row_ids(columns, status, manifest.first_row_id, num_rows, manifest.manifest_path)
 
 
-def _filled(stored: pa.Array | None, value: int, num_rows: int) -> pa.Array:
-    filled = array_of(np.full(num_rows, value, np.int64))
+def _filled(stored: pa.Array | None, values: np.ndarray[Any, Any]) -> pa.Array:
+    filled = array_of(values)
     return filled if stored is None else pc.coalesce(stored, filled)
 
 
-def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: ManifestFile, num_rows: int) -> pa.Array:
+def _sequence(
+    stored: pa.Array | None, status: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any], location: str
+) -> pa.Array:
+    """The sequence numbers of entries, given those of their manifests. Number 0 is inherited by every entry."""
     if stored is not None and stored.null_count == 0:
         return stored
-    nothing_stored = stored is None or stored.null_count == num_rows
-    if nothing_stored and manifest.sequence_number != UNASSIGNED and (status == EntryStatus.ADDED).all():
-        return _filled(None, manifest.sequence_number, num_rows)
-    if manifest.sequence_number == 0:
-        return _filled(stored, 0, num_rows)
-    missing = np.ones(num_rows, bool) if stored is None else numbers_of(stored.is_null())
+    missing = numbers != 0
+    if stored is not None:
+        missing &= numbers_of(stored.is_null())
     if (missing & (status == EntryStatus.EXISTING)).any():
         raise InvalidMetadata(
-            f"manifest {manifest.manifest_path} has an EXISTING entry without a sequence number, "
+            f"manifest {location} has an EXISTING entry without a sequence number, "
             "which only ADDED entries may inherit",
-            location=manifest.manifest_path,
+            location=location,
         )
-    if manifest.sequence_number == UNASSIGNED:
-        return pa.nulls(num_rows, pa.int64()) if stored is None else stored
-    inheriting = missing & (status == EntryStatus.ADDED)
-    if stored is None:
-        stored = pa.nulls(num_rows, pa.int64())
-    return pc.if_else(array_of(inheriting), _filled(None, manifest.sequence_number, num_rows), stored)
+    left = missing & ((status != EntryStatus.ADDED) | (numbers == UNASSIGNED))
+    filled = _filled(stored, numbers)
+    return pc.if_else(array_of(left), pa.scalar(None, pa.int64()), filled) if left.any() else filled
 
 
 def _row_ids(

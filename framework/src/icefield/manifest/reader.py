@@ -39,7 +39,7 @@ from icefield.manifest.decoded import (
 )
 from icefield.manifest.disk_cache import disk_cache
 from icefield.manifest.entries import ManifestEntries, StatisticKey
-from icefield.manifest.inheritance import inherit
+from icefield.manifest.inheritance import inherit, inherit_row_ids
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.statistics import StatisticsRequest, as_map, map_column
 from icefield.storage import FileIO
@@ -163,7 +163,7 @@ class ManifestReader:
                 readers.append(opened.enter_context(self._opened(manifest, whole)))
                 files.append(whole.data)
             first = self._first(missing)
-            scanned = self._scanned(readers, [kind for _, kind in manifests], first, manifests[0][0].manifest_path)
+            scanned = self._scanned(readers, manifests, first)
             made = [
                 self._decoded(manifest, kind, missing, reader, len(data), first, one)
                 for (manifest, kind), reader, data, one in zip(manifests, readers, files, scanned, strict=True)
@@ -183,15 +183,20 @@ class ManifestReader:
     def _scanned(
         self,
         readers: Sequence[ManifestFormatReader],
-        kinds: Sequence[StructType],
+        manifests: Sequence[tuple[ManifestFile, StructType]],
         request: ManifestRequest,
-        location: str,
     ) -> Sequence[_Scanned | None]:
-        """The scanned part of each manifest, the first at ``location``; None for all if they must be read apart."""
-        schema, kind = readers[0].schema, kinds[0]
-        apart = [None] * len(readers)
+        """The scanned part of each manifest; None for all if they must be read apart."""
+        schema, (manifest, kind) = readers[0].schema, manifests[0]
+        location, apart = manifest.manifest_path, [None] * len(readers)
         alike = all(reader.schema is schema or reader.schema.equals(schema, True) for reader in readers)
-        if not alike or any(other is not kind and other != kind for other in kinds):
+        if not alike or any(other is not kind and other != kind for _, other in manifests):
+            return apart
+        versions = [
+            _format_version(reader.metadata, one.manifest_path)
+            for reader, (one, _) in zip(readers, manifests, strict=True)
+        ]
+        if len({*versions}) > 1 or len({one.content for one, _ in manifests}) > 1:
             return apart
         wanted = self._request_for(schema, request, location)
         with damaged_file("manifest", location):
@@ -201,7 +206,9 @@ class ManifestReader:
                 return apart
             # One conversion of long columns takes less time than many conversions of short ones.
             made = _of_batches(together, kind, request.statistics, location)
-            return _cut(made, [sum(map(len, each)) for each in batches])
+            rows = [sum(map(len, each)) for each in batches]
+            made.complete(request.columns, [one for one, _ in manifests], rows, versions[0])
+            return _cut(made, rows)
 
     def _request_for(self, schema: pa.Schema, request: ManifestRequest, location: str) -> ManifestReadRequest:
         """The request to a format reader; the last one if it is the same, since most manifests share one schema."""
@@ -282,7 +289,6 @@ class ManifestReader:
         """``first`` is the request of the first scan; ``scanned`` is its result, if it is done already."""
         location, wanted = manifest.manifest_path, first.columns
         with damaged_file("manifest", location):
-            version = _format_version(reader.metadata, location)
             found = scanned or self._scan(reader, partition_type, first, location, size)
             num_rows, columns, single = found.num_rows, found.columns, found.single
             known = DecodedManifest(ManifestEntries(manifest, num_rows, columns, single, wanted), frozenset(single))
@@ -291,8 +297,9 @@ class ManifestReader:
                 self._unbounded.update(*missing.statistics.values())
                 single |= self._scan(reader, partition_type, missing, location, size).single
             _check_whole(manifest, size, num_rows)
-            _validate(columns, wanted, manifest, num_rows)
-            inherit(columns, wanted, manifest, version, num_rows)
+            if scanned is None:
+                found.complete(wanted, [manifest], [num_rows], _format_version(reader.metadata, location))
+            inherit_row_ids(columns, wanted, manifest, num_rows)
         kept = {number: column for number, column in columns.items() if number in wanted}
         if request.encoded:  # the columns of other manifests, with which these are written, are encoded
             kept = {number: pa.nulls(num_rows, pa.binary()) for number in wanted & MAP_TYPES.keys()} | kept
@@ -307,6 +314,13 @@ class _Scanned:
     num_rows: int
     columns: dict[int, pa.Array]
     single: dict[StatisticKey, pa.Array | None]
+
+    def complete(
+        self, wanted: frozenset[int], manifests: Sequence[ManifestFile], rows: Sequence[int], version: int
+    ) -> None:
+        """Check the columns, and fill in the values that entries inherit from their manifests."""
+        _validate(self.columns, wanted, manifests[0], self.num_rows)
+        inherit(self.columns, wanted, manifests, rows, version)
 
 
 def _of_batches(

@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote_plus
 
@@ -32,7 +32,7 @@ from icefield.partitioning.transforms import (
     parse_transform,
 )
 from icefield.schema import Schema
-from icefield.types import DecimalType, NestedField, StructType, UnknownType
+from icefield.types import DecimalType, IcebergType, NestedField, StructType, UnknownType
 from icefield.types.arrow.types import to_arrow_field
 from icefield.types.values import decimal_from_unscaled
 
@@ -117,12 +117,9 @@ class PartitionSpec:
         that depends on the type of the column.
         """
         schemas = (schema, *sorted(older, key=lambda other: other.schema_id, reverse=True))
-        fields = []
-        for field in self.fields:
-            sources = (schema.id_to_field.get(field.source_id) for schema in schemas)
-            source_type = next((source.field_type for source in sources if source is not None), UnknownType())
-            fields.append(NestedField(field.field_id, field.name, field.transform.result_type(source_type)))
-        return StructType(*fields)
+        return StructType(
+            *(NestedField(field.field_id, field.name, _result_type(field, schemas)) for field in self.fields)
+        )
 
     def partition_path(self, schema: Schema, values: Sequence[Any]) -> str:
         """The folders ``name=value/name=value`` of a partition, for people; nothing parses them back.
@@ -131,8 +128,8 @@ class PartitionSpec:
         """
         escaped = partial(quote_plus, safe="")
         return "/".join(
-            f"{escaped(field.name)}={escaped(field.transform.to_display(kind.field_type, value))}"
-            for field, kind, value in zip(self.fields, _value_fields(self, schema), values, strict=True)
+            f"{escaped(field.name)}={escaped(field.transform.to_display(_result_type(field, (schema,)), value))}"
+            for field, value in zip(self.fields, values, strict=True)
         )
 
     def __len__(self) -> int:
@@ -156,10 +153,11 @@ class PartitionSpec:
 UNPARTITIONED: Final = PartitionSpec(spec_id=INITIAL_SPEC_ID)
 
 
-@lru_cache(maxsize=64)
-def _value_fields(spec: PartitionSpec, schema: Schema) -> tuple[NestedField, ...]:
-    # Cached because a write calls this for every partition.
-    return spec.partition_type(schema).fields
+def _result_type(field: PartitionField, schemas: Sequence[Schema]) -> IcebergType:
+    """The type of a field's values, by the first schema that has its source."""
+    sources = (schema.id_to_field.get(field.source_id) for schema in schemas)
+    source_type = next((source.field_type for source in sources if source is not None), UnknownType())
+    return field.transform.result_type(source_type)
 
 
 def validate_spec(spec: PartitionSpec, schema: Schema) -> None:

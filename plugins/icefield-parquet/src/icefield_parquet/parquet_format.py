@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from icefield.schema import Schema
 
     from icefield_parquet.writing.encoding import EncodingChoice
+    from icefield_parquet.writing.layout import FileLayout
+    from icefield_parquet.writing.layout import layout_of as layout_of
     from icefield_parquet.writing.writer import ParquetWriter as ParquetWriter
 
 # Readers need no writer.
@@ -63,14 +65,16 @@ class ParquetFormat(FormatOfManyFiles):
         Raises ``InvalidArgument`` for a property that cannot be used, ``UnsupportedFeature`` for a type that
         cannot be written.
         """
-        writer: FormatWriter = _writing("ParquetWriter")(sink, schema, properties or {}, metadata or {})
+        layout: FileLayout = _writing("layout_of")(schema)
+        writer: FormatWriter = _writing("ParquetWriter")(sink, layout, properties or {}, metadata or {})
         return writer
 
     def writers(
         self, schema: Schema, *, properties: Mapping[str, str] | None = None
     ) -> Callable[[OutputStream], FormatWriter]:
-        """Return the opener of the files of one write. Many files share the choice of their columns' encodings."""
+        """Return the opener of the files of one write. All files share a layout, and the choice of encodings."""
         choice: EncodingChoice = _writing("EncodingChoice")()
+        layout: FileLayout = _writing("layout_of")(schema)
         return partial(
-            _writing("ParquetWriter"), schema=schema, properties=properties or {}, metadata={}, choice=choice
+            _writing("ParquetWriter"), layout=layout, properties=properties or {}, metadata={}, choice=choice
         )

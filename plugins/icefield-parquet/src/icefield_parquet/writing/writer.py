@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from icefield.abc import FlushingWriter, OutputStream, WrittenFile
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.schema import Schema
 from icefield.toolkit import Metrics, MetricsCollector
 
 from icefield_parquet.encryption import encryption
@@ -40,7 +39,7 @@ class ParquetWriter(FlushingWriter):
     def __init__(
         self,
         sink: OutputStream,
-        schema: Schema,
+        layout: FileLayout,
         properties: Mapping[str, str],
         metadata: Mapping[str, str],
         choice: EncodingChoice | None = None,
@@ -51,7 +50,7 @@ class ParquetWriter(FlushingWriter):
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
         self._properties = properties
-        self._lay_out(layout_of(schema))
+        self._lay_out(layout)
         self._arrow_schema = self._layout.arrow
         self._row_group_bytes = self._options.row_group_bytes
         self._collector = MetricsCollector(self._arrow_schema)
