@@ -18,12 +18,11 @@ from icefield import Table, load_catalog
 from icefield_maintenance.doctor import examine_table
 from icefield_maintenance.doctor.findings import failures
 from icefield_maintenance.tend import Policy, TendedOperation, Tending, lease, runner
-from icefield_maintenance.tend.record import TendRecord
 from killing import CHANGING, dies_at, killing_plugins
 from maintenance_calls import all_named, all_there
 from rest_process import serving
 from tables import ids
-from tended_tables import overlapping, policy_of, tend_until, tended_to_the_end
+from tended_tables import add_to_record, overlapping, policy_of, tend_until, tended_to_the_end
 
 STRIDE = 1 if os.environ.get("ICEFIELD_SOAK") else 23
 """Every step is walked by `make soak`."""
@@ -58,6 +57,7 @@ class Walk:
         self.given = properties_of(kind, folder)
         made(self.given)
         self.ahead = 0
+        self.is_resumed = False
         for module in (lease, runner):
             now = module._now_ms
             monkeypatch.setattr(module, "_now_ms", lambda now=now: now() + self.ahead)
@@ -71,14 +71,16 @@ class Walk:
         table, rows = worked_on(self.given, name)
         orphans = [*planted(table)]
         policy = policy_of("60s", record=f"ops.{name}", tables=f"db.{name}", **GOALS_OF_ALL)
-        TendRecord(load_catalog("test", **self.given), policy.record, 0).add(searched(f"db.{name}"))
+        add_to_record(load_catalog("test", **self.given), f"ops.{name}", searched(f"db.{name}"))
 
         def tend(_: Table) -> None:
             operations = [*Tending(load_catalog("test", plugins=killing_plugins(), **self.given), policy).run()]
             assert all(each.outcome == "done" for each in operations), operations
-            assert self.ahead or {each.operation for each in operations} >= OPERATIONS
+            assert self.is_resumed or {each.operation for each in operations} >= OPERATIONS
 
+        self.is_resumed = False
         died = self._dies_at(steps[0], tend, policy, f"db.{name}")
+        self.is_resumed = True
         for step in steps[1:] if died else ():
             self._dies_at(step, tend, policy, f"db.{name}")
         tending = Tending(load_catalog("test", **self.given), policy)

@@ -13,9 +13,11 @@ from icefield import Catalog, Table, clear_caches
 from icefield.errors import CommitFailed
 from icefield_maintenance import MaintenanceTable
 from icefield_maintenance.tend import CommittedTables, Policy, TendedOperation, Tending, runner
-from icefield_maintenance.tend.record import SCHEMA, TendRecord
+from icefield_maintenance.tend.past import RecordedPast
+from icefield_maintenance.tend.record import SCHEMA
 from pickling_runner import PicklingRunner
 from tables import ids, memory_catalog, new_table, rows
+from tended_tables import add_to_record
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -206,7 +208,7 @@ def test_orphans_are_looked_for_once_in_their_age(catalog: Catalog, clock: Clock
         "remove_orphan_files",
         "the last search for orphan files was 96 hours ago",
     )
-    TendRecord(catalog, "ops.tend", 0).add(replace(planned, outcome="done"))
+    add_to_record(catalog, "ops.tend", replace(planned, outcome="done"))
     assert outcomes(Tending(catalog, wanted).run(dry_run=True)) == []
 
 
@@ -257,14 +259,13 @@ def test_a_number_of_snapshots_of_main_expires_no_staged_write_and_no_snapshot_o
     assert 7 in ids(table.refresh())
 
 
-def test_an_erasure_that_failed_a_thousand_times_stops_no_other_erasure(catalog: Catalog) -> None:
-    appended(catalog)
-    record = TendRecord(catalog, None, 0)
+def test_an_erasure_that_failed_a_thousand_times_stops_no_other_erasure() -> None:
+    past = RecordedPast()
     failed = TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="failed")
-    for _ in range(1100):
-        record.add(failed)
     now_ms = int(failed.at.timestamp() * 1000)
-    assert 23 * HOUR_MS < record.pause_ms("db.t", "erase", now_ms) <= DAY_MS
+    for _ in range(1100):
+        past.note(failed, now_ms)
+    assert 23 * HOUR_MS < past.pause_ms("db.t", "erase", now_ms) <= DAY_MS
 
 
 def test_work_is_done_by_a_runner(catalog: Catalog) -> None:
@@ -307,8 +308,8 @@ def test_the_record_is_read_with_its_columns(catalog: Catalog) -> None:
 
 def test_a_row_of_the_record_without_costs_stops_no_run(catalog: Catalog) -> None:
     appended(catalog)
-    record = TendRecord(catalog, "ops.tend", 0)
-    record.add(TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="done"))
+    done = TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="done")
+    add_to_record(catalog, "ops.tend", done)
     row = {"at": dt.datetime.now(dt.UTC), "table": "db.t", "operation": "erase", "outcome": "done"}
     catalog.load_table("ops.tend").append(pa.Table.from_pylist([row], schema=SCHEMA))
     found = Tending(catalog, policy(files_per_scan=4, budget={"hours-per-day": 1})).run()
