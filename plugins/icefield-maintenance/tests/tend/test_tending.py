@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, clear_caches
+from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import CommitFailed
 from icefield_maintenance import MaintenanceTable
 from icefield_maintenance.tend import CommittedTables, Policy, TendedOperation, Tending, runner
@@ -187,6 +188,17 @@ def test_deletes_are_converted_packed_and_dropped_before_files_are_rewritten(cat
     assert outcomes(Tending(catalog, policy(delete_files=2, deleted_rows=0.05)).run()) == []
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_the_plan_of_a_conversion_counts_the_file_that_it_adds(catalog: Catalog, version: str) -> None:
+    table = new_table(catalog=catalog, properties={"format-version": version})
+    table.append(rows(range(100)))
+    for number in range(6):
+        table.delete_by_equality(pa.table({"id": pa.array([number], pa.int64())}), ["id"])
+    (found,) = Tending(catalog, policy(delete_files=2)).run()
+    assert (found.operation, found.outcome) == ("convert_equality_deletes", "done")
+    assert found.planned_requests == found.measured_requests == 5
+
+
 def test_statistics_are_renewed_by_their_age(catalog: Catalog, clock: Clock) -> None:
     table = appended(catalog, partition_spec=["kind"])
     wanted = policy(statistics_age="1d")
@@ -232,6 +244,60 @@ def test_the_message_of_a_failed_erasure_does_not_quote_its_filter(catalog: Cata
     (found,) = Tending(catalog, Policy.from_mapping({"record": "ops.tend", "erasures": [erasure]})).run()
     assert (found.outcome, found.message) == ("failed", "InvalidExpression")
     assert "ann@" not in str(recorded(catalog))
+
+
+@pytest.mark.parametrize(
+    ("properties", "tag", "message"),
+    [
+        ({"gc.enabled": "false"}, None, "its property 'gc.enabled' is false"),
+        ({}, "release", "tag 'release' keeps a version with rows to erase"),
+    ],
+)
+def test_the_record_says_why_a_table_refuses_an_erasure(
+    catalog: Catalog, properties: dict[str, str], tag: str | None, message: str
+) -> None:
+    table = appended(catalog, properties=properties)
+    if tag:
+        head = table.refresh().current_snapshot()
+        assert head is not None
+        table.manage_snapshots().create_tag(head.snapshot_id, tag).commit()
+    erasure = {"name": "nine", "tables": "db.*", "where": "id = 3", "by": dt.date(2026, 1, 1)}
+    (found,) = Tending(catalog, Policy.from_mapping({"record": "ops.tend", "erasures": [erasure]})).run()
+    assert found.outcome == "failed"
+    assert message in found.message
+    assert message in str(recorded(catalog))
+    assert "id = 3" not in str(recorded(catalog))
+
+
+def test_the_record_says_that_files_outside_of_a_table_still_hold_erased_rows(catalog: Catalog) -> None:
+    table = appended(catalog)
+    outside = f"{table.location()}-outside/id=7/file.parquet"
+    (path,) = (each.file.file_path for each in table.scan("id = 3").plan_files())
+    MemoryFileSystem.files[outside] = MemoryFileSystem.files[path]
+    table.add_files([outside])
+    erasure = {"name": "ten", "tables": "db.*", "where": "id = 3", "by": dt.date(2026, 1, 1)}
+    (found,) = Tending(catalog, Policy.from_mapping({"record": "ops.tend", "erasures": [erasure]})).run()
+    assert found.outcome != "done"
+    assert "1 of their files are outside of its folders and were kept" in found.message
+    assert "id=7" not in str(recorded(catalog))
+
+
+@pytest.mark.parametrize("method", ["_surveyed", "_maintained"])
+def test_a_table_that_is_dropped_meanwhile_is_left_out(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    for name in ("db.a", "db.b", "db.c"):
+        appended(catalog, name)
+    original = getattr(Tending, method)
+
+    def dropping(tending: Tending, of: Any) -> Any:
+        if getattr(of, "table", of) == ("db", "b"):
+            catalog.drop_table("db.b")
+        return original(tending, of)
+
+    monkeypatch.setattr(Tending, method, dropping)
+    found = outcomes(Tending(catalog, policy(files_per_scan=4)).run())
+    assert sorted(found) == [(name, "rewrite_data_files", "done") for name in ("db.a", "db.c")]
 
 
 def test_a_table_keeps_the_snapshots_that_its_properties_ask_for(catalog: Catalog) -> None:

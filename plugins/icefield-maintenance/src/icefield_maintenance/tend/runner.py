@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from icefield.abc import ServedCatalog, WorkRunner
-from icefield.errors import CommitFailed
+from icefield.errors import CommitFailed, NoSuchTable
 
 from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
@@ -132,6 +132,8 @@ class Tending:
                 if self._at_goals.get(name) == (location, hour):
                     return []
                 plan = TablePlan(name, tuple(self._decisions(table)))
+            except NoSuchTable:  # it has been dropped
+                return []
             except Exception as error:
                 return [self._outcome(name, reading, "failed", fault_of(error))]
         if plan.decisions:
@@ -202,6 +204,8 @@ class Tending:
                 done.extend(self._leased(plan.table))
             except LeaseHeld as error:
                 done.append(self._outcome(plan.table, first, "held", str(error)))
+            except NoSuchTable:
+                pass
             except Exception as error:
                 done.append(self._outcome(plan.table, first, "failed", fault_of(error)))
             return done
@@ -239,7 +243,8 @@ class Tending:
         except Exception as error:
             outcome: Outcome = "lost" if isinstance(error, CommitFailed) else "failed"
             # A message may quote the filter of an erasure, which the record must not hold.
-            message = type(error).__name__ if decision.operation == "erase" else fault_of(error)
+            is_erasure = decision.operation == "erase"
+            message = getattr(error, "summary", type(error).__name__) if is_erasure else fault_of(error)
             found = replace(found, outcome=outcome, message=message[:_LONGEST_MESSAGE])
             if outcome == "lost":  # after all of its work
                 found = replace(found, rewritten_bytes=decision.rewritten_bytes)
