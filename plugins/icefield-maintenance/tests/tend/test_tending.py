@@ -210,6 +210,17 @@ def test_statistics_are_renewed_by_their_age(catalog: Catalog, clock: Clock) -> 
     assert outcomes(Tending(catalog, wanted).run()) == both
 
 
+def test_the_bytes_that_statistics_read_are_of_the_budget_and_not_in_vain(catalog: Catalog) -> None:
+    for name in ("db.a", "db.b"):
+        appended(catalog, name)
+    size = sum(catalog.load_table("db.a").inspect.files()["file_size_in_bytes"].to_pylist())
+    wanted = policy(statistics_age="1h", budget={"bytes-per-day": size * 3 // 2})
+    done, waiting = Tending(catalog, wanted).run()
+    assert (done.outcome, done.rewritten_bytes, done.planned_rewrite) == ("done", size, size)
+    assert not done.was_in_vain
+    assert (waiting.outcome, "bytes left today" in waiting.message) == ("postponed", True)
+
+
 def test_orphans_are_looked_for_once_in_their_age(catalog: Catalog, clock: Clock) -> None:
     appended(catalog)
     wanted = policy(orphan_age="3d")

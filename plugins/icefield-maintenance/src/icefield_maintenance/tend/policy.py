@@ -46,9 +46,9 @@ class Window(str):
 class TendBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The limits of maintenance: in the last 24 hours, at once, and by the time of day.
 
-    ``bytes_per_day`` counts the bytes that operations rewrite, ``hours_per_day`` their time. ``concurrency`` is the
-    number of tables at once, and ``time_per_table`` the longest time of a run on one of them. Without ``windows``,
-    every time of day is allowed.
+    ``bytes_per_day`` counts the bytes that operations rewrite or read for statistics, ``hours_per_day`` their time.
+    ``concurrency`` is the number of tables at once, and ``time_per_table`` the longest time of a run on one of them.
+    Without ``windows``, every time of day is allowed.
     """
 
     bytes_per_day: Size | None = None

@@ -249,7 +249,7 @@ class Tending:
             if outcome == "lost":  # after all of its work
                 found = replace(found, rewritten_bytes=decision.rewritten_bytes)
         else:
-            found = replace(found, **measured(result))
+            found = replace(found, **{"rewritten_bytes": decision.rewritten_bytes, **measured(result)})
         seconds = time.monotonic() - begun - self._overdue.get(table.name(), 0.0)  # which the record has already
         found = replace(found, seconds=round(max(0.0, seconds), 3))
         try:
