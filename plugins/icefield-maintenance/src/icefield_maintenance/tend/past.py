@@ -59,8 +59,9 @@ class TendedOperation:
     @property
     def was_in_vain(self) -> bool:
         """Whether bytes were rewritten, and a scan costs no less than before. Statistics are for plans, not scans."""
-        is_statistics = self.operation.startswith("compute_")
-        return not is_statistics and self.rewritten_bytes > 0 and ScanCost(self.measured_requests, self.measured_bytes).weight <= 0
+        if self.operation.startswith("compute_") or not self.rewritten_bytes:
+            return False
+        return ScanCost(self.measured_requests, self.measured_bytes).weight <= 0
 
 
 @dataclass(slots=True)
