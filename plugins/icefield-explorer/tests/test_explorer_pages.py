@@ -18,8 +18,8 @@ from explored import (
     settled,
     with_record,
 )
-from icefield import Catalog, Plugins
-from icefield_explorer import show
+from icefield import Catalog, Plugins, Schema
+from icefield_explorer import show, table_pages
 from icefield_rest_server import Options, Settings, app
 from local_client import LocalClient
 
@@ -118,6 +118,23 @@ def test_the_schema_page_has_statistics_and_history(client: LocalClient, catalog
     assert int(lowest[2]) >= max(ids)
     assert "renamed amount to total" in text
     assert "added note: string" in text
+
+
+def test_only_the_schemas_that_are_shown_are_compared(client: LocalClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+
+    def changes(before: Schema, after: Schema) -> list[str]:
+        compared.append(after.schema_id)
+        return ["changed"]
+
+    monkeypatch.setattr(table_pages, "changes", changes)
+    assert client.get("/ui/schema/sales/orders").status_code == 200
+    newest = max(compared)
+    assert len(compared) > 1
+    compared.clear()
+    monkeypatch.setattr(table_pages, "_MOST_SCHEMAS", 1)
+    assert client.get("/ui/schema/sales/orders").status_code == 200
+    assert compared == [newest]
 
 
 def test_the_time_line_has_each_snapshot_with_its_operation_and_author(client: LocalClient, catalog: Catalog) -> None:
