@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -11,11 +11,8 @@ import pyarrow as pa
 
 from icefield.abc import (
     CaseInsensitiveCatalog,
-    CatalogAbility,
     CatalogBackend,
-    NamespaceName,
     NewTable,
-    Page,
     Pointer,
     ServedCatalog,
     TableName,
@@ -25,7 +22,7 @@ from icefield.base.secrets import without_credentials, without_userinfo
 from icefield.catalog import deferred
 from icefield.catalog.changes import ChangesOfCatalog
 from icefield.catalog.identifiers import PropertiesUpdateSummary, namespace_name, namespace_strings, table_name
-from icefield.catalog.pages import pages
+from icefield.catalog.listings import ListingsOfCatalog
 from icefield.catalog.table import Table
 from icefield.catalog.telling import told
 from icefield.catalog.views import ViewsOfCatalog
@@ -74,7 +71,7 @@ _DEFAULT = "table-default."
 _OVERRIDE = "table-override."
 
 
-class Catalog(ChangesOfCatalog, ViewsOfCatalog):
+class Catalog(ChangesOfCatalog, ListingsOfCatalog, ViewsOfCatalog):
     """A catalog, as returned by ``load_catalog``.
 
     Tables and namespaces are named by strings (``"db.events"``) or levels (``("db", "events")``). Changes are atomic.
@@ -166,12 +163,6 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """
         return self._backend.kept_name(name) if isinstance(self._backend, CaseInsensitiveCatalog) else name
 
-    def list_namespaces(self, namespace: Identifier = ()) -> list[NamespaceName]:
-        """The child namespaces of a namespace, or the top-level ones, sorted. Raises ``NoSuchNamespace``."""
-        parent = self._namespace(namespace) if namespace else ()
-        listing = f"the namespaces of catalog '{self.name}'"
-        return list(pages(listing, lambda token: self._backend.list_namespaces(parent, token=token)))
-
     def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
         """The properties of a namespace. Raises ``NoSuchNamespace``."""
         name = self._namespace(namespace)
@@ -197,15 +188,6 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         )
 
     # -- tables ---------------------------------------------------------------------------------------------------
-
-    def list_tables(self, namespace: Identifier) -> list[TableName]:
-        """The tables directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
-        return self._list_names("tables", namespace, self._backend.list_tables)
-
-    def _list_names(self, what: str, namespace: Identifier, read: Callable[..., Page[TableName]]) -> list[TableName]:
-        name = self._namespace(namespace)
-        listing = f"the {what} of {'.'.join(name)} in catalog '{self.name}'"
-        return list(pages(listing, lambda token: read(name, token=token)))
 
     def load_table(self, identifier: Identifier) -> Table:
         """A table at its current version. Raises ``NoSuchTable``."""
@@ -428,12 +410,6 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         if isinstance(self._backend, ServedCatalog):
             return default
         return free_location(self.io, self._backend.strategy(name, default), default)
-
-    def _namespace(self, namespace: Identifier) -> NamespaceName:
-        name = namespace_name(namespace)
-        if len(name) > 1 and CatalogAbility.NESTED_NAMESPACES not in self._backend.abilities:
-            raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{'.'.join(name)}' cannot be")
-        return name
 
     def _create_served(
         self,

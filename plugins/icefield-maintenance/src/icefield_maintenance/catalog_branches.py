@@ -11,7 +11,6 @@ from icefield.errors import InvalidArgument, NotSupportedByCatalog
 from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.transaction import ManageSnapshots
 
-from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.tend.costs import total
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class CatalogBranches:
     def list(self) -> dict[str, tuple[str, ...]]:
         """The names of all branches but ``main``, each with its tables. Reads the metadata of every table."""
         found: dict[str, list[str]] = {}
-        for table in all_tables(self._catalog):
+        for table in self._catalog.walk_tables():
             for name, ref in self._catalog.load_table(table).refs().items():
                 if ref.is_branch and name != MAIN_BRANCH:
                     found.setdefault(name, []).append(".".join(table))
@@ -102,7 +101,7 @@ class CatalogBranches:
     def _having(self, name: str) -> Sequence[Name]:
         """The tables that have the branch, sorted. Raises ``InvalidArgument`` if none has it."""
         found = []
-        for table in all_tables(self._catalog):
+        for table in self._catalog.walk_tables():
             ref = self._catalog.load_table(table).refs().get(name)
             if ref is not None and ref.is_branch:
                 found.append(table)

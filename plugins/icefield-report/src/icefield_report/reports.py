@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icefield import Catalog, IcefieldError, Table, __version__
-from icefield_maintenance.all_tables import all_tables
 
 from icefield_report.facts import Facts, facts_of
 from icefield_report.page import rendered
@@ -61,7 +60,7 @@ def write_catalog_report(catalog: Catalog, path: str | os.PathLike[str]) -> None
 
 
 def _reported(catalog: Catalog) -> Iterator[ReportedTable]:
-    for number, identifier in enumerate(sorted(all_tables(catalog)), 1):
+    for number, identifier in enumerate(sorted(catalog.walk_tables()), 1):
         own = f"table-{number}"
         try:
             yield _table(catalog.load_table(identifier), own, 3)

@@ -232,15 +232,9 @@ class TablePlaces:
 
     def _namespaces(self) -> Iterator[tuple[Name, str | None]]:
         """Iterate over all namespaces, with the locations of their tables."""
-        catalog = self._catalog
-        nested = CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
-        left: list[Name] = list(catalog.list_namespaces())
-        while left:
-            namespace = left.pop()
+        for namespace in self._catalog.walk_namespaces():
             with suppress(NoSuchNamespace):
                 yield namespace, self.home(namespace)
-                if nested:
-                    left += catalog.list_namespaces(namespace)
 
     def _is_near(self, home: str | None, other: str | None) -> bool:
         if home is None or other is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from icefield import Catalog
-from icefield.abc import CatalogAbility, NamespaceName, TableName
+from icefield.abc import TableName
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.storage import HashedLocations, folders_of
 from icefield.toolkit import without_userinfo
@@ -45,7 +45,7 @@ def examine_locations(catalog: Catalog) -> Iterator[Finding]:
     folders: list[_Folder] = []
     tables, unread = 0, 0
     places = HashedLocations(catalog.io, "", follows_links=True)
-    for name in _tables(catalog):
+    for name in catalog.walk_tables():
         try:
             folders += _folders(catalog, name, places)
         except (NoSuchTable, NoSuchNamespace):
@@ -61,19 +61,6 @@ def examine_locations(catalog: Catalog) -> Iterator[Finding]:
     said = f"; {unread} tables could not be read" if unread else ""
     if not found:
         yield Finding(CHECK, Result.OK, f"each of {tables} tables has folders of its own{said}")
-
-
-def _tables(catalog: Catalog) -> Iterator[TableName]:
-    nested = CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
-    left: list[NamespaceName] = list(catalog.list_namespaces())
-    while left:
-        namespace = left.pop()
-        try:
-            yield from catalog.list_tables(namespace)
-            if nested:
-                left += catalog.list_namespaces(namespace)
-        except NoSuchNamespace:
-            continue
 
 
 def _folders(catalog: Catalog, name: TableName, places: HashedLocations) -> Iterator[_Folder]:

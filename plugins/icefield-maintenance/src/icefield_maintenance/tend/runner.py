@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from icefield.abc import ServedCatalog, WorkRunner
 from icefield.errors import CommitFailed
 
-from icefield_maintenance.all_tables import all_tables
 from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
 from icefield_maintenance.tend.measuring import measured
 from icefield_maintenance.tend.planning import INTERRUPTED, Decision, TablePlan, decisions_by, fault_of
@@ -115,7 +114,7 @@ class Tending:
         return can_wait, int(_SHARES * max(shares, default=0.0)), gain
 
     def _names(self, tables: Iterable[Name] | None) -> Iterator[Name]:
-        named = all_tables(self.catalog) if tables is None else tables
+        named = self.catalog.walk_tables() if tables is None else tables
         return (name for name in named if self.policy.names(name))
 
     def _surveyed(self, name: Name) -> TablePlan | list[TendedOperation]:

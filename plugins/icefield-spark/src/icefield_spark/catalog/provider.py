@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from icefield import Catalog, Table
-from icefield.abc import CatalogAbility, ViewCatalog
+from icefield.abc import ViewCatalog
 from icefield.errors import (
     InvalidArgument,
     NoSuchNamespace,
@@ -326,17 +326,15 @@ class SessionCatalog(Remote):
         """Drop a namespace, with all of its contents if ``cascade`` is given."""
         given = json.loads(asked)
         name = tuple(given["name"])
-        if given["cascade"]:
-            _drop_all(self._catalog, name)
-        self._catalog.drop_namespace(name)
+        inner = self._catalog.walk_namespaces(name) if given["cascade"] else ()
+        for each in reversed([name, *inner]):
+            if given["cascade"]:
+                _drop_contents(self._catalog, each)
+            self._catalog.drop_namespace(each)
 
 
-def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
-    """Drop the namespaces, tables and views in a namespace. Files of tables stay, as with DROP TABLE."""
-    abilities = catalog.backend.abilities
-    for inner in catalog.list_namespaces(namespace) if CatalogAbility.NESTED_NAMESPACES in abilities else ():
-        _drop_all(catalog, inner)
-        catalog.drop_namespace(inner)
+def _drop_contents(catalog: Catalog, namespace: tuple[str, ...]) -> None:
+    """Drop the tables and views directly in a namespace. Files of tables stay, as with DROP TABLE."""
     for name in catalog.list_tables(namespace):
         catalog.drop_table(name)
     for name in catalog.list_views(namespace) if isinstance(catalog.backend, ViewCatalog) else ():
