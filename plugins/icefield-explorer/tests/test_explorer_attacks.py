@@ -22,7 +22,7 @@ from icefield import Catalog
 from icefield_explorer import row_page, show
 from icefield_frames.query_processes import QueryProcesses
 from icefield_maintenance.tend import TendedOperation
-from icefield_rest_server import Principal, Settings, StaticTokens, app
+from icefield_rest_server import Principal, S3Keys, S3Signer, Settings, StaticCredentials, StaticTokens, app
 from local_client import LocalClient
 from rest_served import served
 from tended_tables import add_to_record
@@ -125,6 +125,36 @@ def test_rows_need_the_right_to_plan_and_credentials(guarded: LocalClient, lake:
         assert "secret of" not in answer.text
     without = explorer_client(lake, authenticator=StaticTokens(TOKENS))
     assert "secret of" not in without.get("/ui/rows/db/open", headers=as_("ann")).text
+
+
+class GivesToAnn(Gives):
+    """Gives credentials to Ann alone."""
+
+    def credentials(
+        self, principal: Principal | None, table: tuple[str, ...], location: str, writes: bool
+    ) -> list[tuple[str, dict[str, str]]]:
+        assert principal is not None
+        return super().credentials(principal, table, location, writes) if principal.name == "ann" else []
+
+
+@pytest.mark.parametrize(
+    "opens",
+    [
+        {"vendor": GivesToAnn()},
+        {"vendor": StaticCredentials({"s3://elsewhere/": {"s3.secret-access-key": "hush"}})},
+        {"signer": S3Signer(lambda: S3Keys("k", "hush"), "us-east-1")},
+    ],
+)
+def test_rows_need_credentials_that_the_protocol_would_give(lake: Catalog, opens: Any) -> None:
+    guarded = explorer_client(lake, authenticator=StaticTokens(TOKENS), authorizer=may, **opens)
+    loaded = guarded.get("/v1/namespaces/db/tables/open/credentials", headers=as_("bob"))
+    assert loaded.json().get("storage-credentials", []) == []
+    for path in ("/ui/rows/db/open", "/ui/rows/db/open?sql=SELECT+*+FROM+db.open", "/ui/health/db/open?doctor=run"):
+        answer = settled(guarded, path, headers=as_("bob"))
+        assert "secret of open" not in answer.text
+        assert "rows" not in path or "You may not read rows" in answer.text
+    is_given = isinstance(opens.get("vendor"), GivesToAnn)
+    assert ("secret of open" in settled(guarded, "/ui/rows/db/open", headers=as_("ann")).text) is is_given
 
 
 def test_a_table_that_names_files_of_another_shows_none_of_their_rows(guarded: LocalClient, lake: Catalog) -> None:
@@ -275,12 +305,12 @@ def test_more_queries_than_run_at_the_same_time_are_asked_to_come_later(
 ) -> None:
     queries = QueryProcesses(row_page._LIMITS, 1)
     monkeypatch.setattr(row_page, "_QUERIES", queries)
-    with queries.turn():
-        for path in ("/ui/rows/web/clicks", "/ui/rows/web/clicks?sql=SELECT+1"):
-            answer = client.get(path)
-            assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-            assert "other queries are running" in answer.text
-    assert client.get("/ui/rows/web/clicks").status_code == 200
+    with queries.querying("SELECT 1", lambda _: None):
+        answer = client.get("/ui/rows/web/clicks?sql=SELECT+1")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+        assert "other queries are running" in answer.text
+        assert "3 rows" in ExploredPage(settled(client, "/ui/rows/web/clicks").text).text
+    assert client.get("/ui/rows/web/clicks?sql=SELECT+1").status_code == 200
 
 
 def test_a_query_ends_when_its_browser_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

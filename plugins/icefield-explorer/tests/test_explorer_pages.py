@@ -18,8 +18,8 @@ from explored import (
     settled,
     with_record,
 )
-from icefield import Catalog, Plugins
-from icefield_explorer import show
+from icefield import Catalog, Plugins, Schema
+from icefield_explorer import show, table_pages
 from icefield_rest_server import Options, Settings, app
 from local_client import LocalClient
 
@@ -118,6 +118,22 @@ def test_the_schema_page_has_statistics_and_history(client: LocalClient, catalog
     assert int(lowest[2]) >= max(ids)
     assert "renamed amount to total" in text
     assert "added note: string" in text
+
+
+def test_only_the_schemas_that_are_shown_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog, compared = explored_catalog(), list[int]()
+    for name in ("b", "c", "d"):
+        with catalog.load_table("web.clicks").update_schema() as change:
+            change.add_column(name, "long")
+
+    def changes(before: Schema, after: Schema) -> list[str]:
+        compared.append(after.schema_id)
+        return ["changed"]
+
+    monkeypatch.setattr(table_pages, "changes", changes)
+    monkeypatch.setattr(table_pages, "_MOST_SCHEMAS", 2)
+    assert explorer_client(catalog).get("/ui/schema/web/clicks").status_code == 200
+    assert compared == [3, 2]
 
 
 def test_the_time_line_has_each_snapshot_with_its_operation_and_author(client: LocalClient, catalog: Catalog) -> None:

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from icefield import Catalog, load_catalog
 from icefield_rest_server import JwtTokens, Settings, StaticCredentials, StsCredentials, app
 from icefield_rest_server.answers import Answer
-from icefield_rest_server.calls import Call
 from icefield_rest_server.idempotency import Begun, IdempotencyKeys
 from icefield_rest_server.namespaces import named
 from icefield_rest_server.providers import only_reading
@@ -235,7 +234,7 @@ def test_keys_of_sts_write_only_for_clients_that_may_change_the_table(
     sts = Sts()
     settings = Settings(authorizer=None if may_write else only_reading(None), vendor=StsCredentials(sts, "role"))
     monkeypatch.setattr(State, "may_open", lambda state, table, location: True)
-    assert State(catalog, settings).vended(Call("loadTable", {}, {}, {}), ("db", "t"), "s3://lake/db/t")
+    assert State(catalog, settings).vended(None, ("db", "t"), "s3://lake/db/t")
     objects, _ = sts.policies[0]["Statement"]
     assert "s3:GetObject" in objects["Action"]
     assert ("s3:PutObject" in objects["Action"], "s3:DeleteObject" in objects["Action"]) == (may_write, may_write)

@@ -3,68 +3,120 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from icefield.toolkit import reset_after_fork
-from icefield_rest_server import Refused
 
-_THREADS: Final = 4
+_AT_ONCE: Final = 4
+_MOST_RUNNING: Final = 32
 _MOST_KEPT: Final = 64
-_MOST_WAITING: Final = 16
+_MOST_WAITING: Final = 64
+_MOST_OF_ONE: Final = 8
+"""Works of one subject that run or wait."""
+
+_SLOW: Final = 10.0
+"""Seconds after which a work no longer counts among those that run at once: its storage may not answer."""
+
+
+_FRESH: Final = 5.0
+"""Seconds for which a result that is not kept waits for the page that asked for it."""
+
+
+@dataclass(eq=False)
+class _Work:
+    subject: Hashable
+    began: float | None = None
+    ended: float = 0.0
+    future: Future[Any] = field(default_factory=Future)
+
+    def is_stale(self) -> bool:
+        return self.future.done() and time.monotonic() - self.ended > _FRESH
 
 
 class BackgroundResults:
-    """Results by key; the oldest go first. A key states everything that its result depends on."""
+    """Results by key; the oldest go first. A key states everything that its result depends on.
+
+    Works of one subject, such as a table, run one after the other: a slow table holds up no other one.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._turns = threading.BoundedSemaphore(_THREADS)
-        self._found: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+        self._found: OrderedDict[Hashable, _Work] = OrderedDict()
+        self._open: dict[_Work, Callable[[], Any]] = {}
 
-    def get(self, key: Hashable, work: Callable[[], Any], wait: float) -> Any:
-        """The result of work, or None if it is under way after ``wait`` seconds; the work never returns None.
+    def get(self, subject: Hashable, key: Hashable, work: Callable[[], Any], wait: float, *, keep: bool = True) -> Any:
+        """The result of work, or None if it is not there after ``wait`` seconds; the work never returns None.
 
-        Raises the error of the work, which is done again for the next page, and ``Refused`` if too much is waiting.
+        Raises the error of the work, which is done again for the next page. Without ``keep``, a result is given once.
         """
         with self._lock:
-            future = self._found.get(key)
-            if future is None:
-                if sum(not each.done() for each in self._found.values()) >= _MOST_WAITING:
-                    message = "the explorer is busy with other tables; load the page again later"
-                    raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "5"})
-                future = self._found[key] = Future()
-                # A daemon: long work does not keep the process from ending.
-                threading.Thread(target=self._do, args=(future, work), name="icefield-explorer", daemon=True).start()
-            self._found.move_to_end(key)
-            done = [each for each, one in self._found.items() if one.done() and each != key]
+            found = self._found.get((subject, key))
+            if found is None or (not keep and found.is_stale()):
+                of_subject = sum(each.subject == subject for each in self._open)
+                if len(self._open) >= _MOST_WAITING or of_subject >= _MOST_OF_ONE:
+                    return None
+                found = self._found[subject, key] = _Work(subject)
+                self._open[found] = work
+            self._found.move_to_end((subject, key))
+            self._start()
+            done = [each for each, one in self._found.items() if one.future.done() and one is not found]
             for old in done[: max(0, len(self._found) - _MOST_KEPT)]:
                 del self._found[old]
-        if not wait_for([future], timeout=wait).done:
+        if not wait_for([found.future], timeout=wait).done:
             return None
-        if future.exception() is not None:
+        if not keep or found.future.exception() is not None:
             with self._lock:
-                self._found.pop(key, None)
-        return future.result()
+                if self._found.get((subject, key)) is found:
+                    del self._found[subject, key]
+        return found.future.result()
 
-    def _do(self, future: Future[Any], work: Callable[[], Any]) -> None:
-        with self._turns:
-            try:
-                future.set_result(work())
-            except BaseException as error:
-                future.set_exception(error)
+    def _start(self) -> None:
+        """Start the works whose turn it is. The caller holds the lock."""
+        running = [each for each in self._open if each.began is not None]
+        subjects = {each.subject for each in running}
+        quick = sum(time.monotonic() - (each.began or 0.0) < _SLOW for each in running)
+        for each, do in self._open.items():
+            if each.began is None and each.subject not in subjects:
+                if quick >= _AT_ONCE or len(subjects) >= _MOST_RUNNING:
+                    return
+                quick += 1
+                subjects.add(each.subject)
+                each.began = time.monotonic()
+                # A daemon: long work does not keep the process from ending.
+                threading.Thread(target=self._do, args=(each, do), name="icefield-explorer", daemon=True).start()
+
+    def _do(self, work: _Work, do: Callable[[], Any]) -> None:
+        result, failure = None, None
+        try:
+            result = do()
+        except BaseException as error:
+            failure = error
+        work.ended = time.monotonic()
+        with self._lock:
+            del self._open[work]
+            self._start()
+        if failure is None:
+            work.future.set_result(result)
+        else:
+            work.future.set_exception(failure)
 
 
 RESULTS = BackgroundResults()
 """The results of this process."""
 
+LOADS = BackgroundResults()
+"""The tables and views that this process is loading: they do not wait for results."""
+
 
 def _begin_again() -> None:
-    global RESULTS
-    RESULTS = BackgroundResults()
+    global RESULTS, LOADS
+    RESULTS, LOADS = BackgroundResults(), BackgroundResults()
 
 
 reset_after_fork(_begin_again)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from icefield_rest_server import Answer, PageRequest, Refused
 
 from icefield_explorer.rendering import page
+from icefield_explorer.visits import loaded
 
 _MOST = 200
 """Names in a page."""
@@ -54,7 +55,7 @@ def view(request: PageRequest) -> Answer:
     name = request.name(1, "view")
     if len(name) < 2:
         raise Refused(404, "NotFoundException", "a view has a namespace")
-    found = request.access.view(name)
+    found = loaded(request, name, request.access.view)
     versions = sorted(found.versions, key=lambda each: -each.timestamp_ms)
     return page(
         request,

@@ -62,14 +62,11 @@ def snapshots(request: PageRequest) -> Answer:
     history = {each.snapshot_id for each in table.metadata.ancestors(current)}
     shown = [_entry(each, tuple(names.get(each.snapshot_id, ())), history) for each in every[first : first + _EACH]]
     plots: list[Plot] = []
-    pending = False
     if visit.sees_files and every:
         facts = visit.facts()
-        drawn = facts and visit.result("timeline", lambda: plots_of(facts, "snapshots", {"snapshots"}))
-        plots, pending = drawn or [], drawn is None
+        plots = (facts and visit.result("timeline", lambda: plots_of(facts, "snapshots", {"snapshots"}))) or []
     return visit.page(
         "snapshots.html",
-        refresh=pending,
         entries=shown,
         first=first,
         count=len(every),
@@ -90,17 +87,15 @@ def diff(request: PageRequest) -> Answer:
         before = visit.snapshot(given[0])
     else:
         before = None if after.parent_snapshot_id is None else table.snapshot_by_id(after.parent_snapshot_id)
-    files, pending = None, False
+    files = None
     if visit.sees_files and after is not None:
         ids = (before.snapshot_id if before else None, after.snapshot_id)
         files = visit.result("diff", lambda: _files(table, *ids), *ids)
-        pending = files is None
     said = []
     if before is not None and after is not None:
         said = changes(table.metadata.schema_of(before), table.metadata.schema_of(after))
     return visit.page(
         "diff.html",
-        refresh=pending,
         before=before,
         after=after,
         totals=(totals(before), totals(after)),

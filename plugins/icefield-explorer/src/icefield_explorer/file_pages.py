@@ -53,13 +53,11 @@ def files(request: PageRequest) -> Answer:
         names = {"file-sizes", "skew"}
         plots = visit.result("file-plots", lambda: plots_of(facts, "files", names), shown)
         found = visit.result("files", lambda: _largest_first(table, shown), shown)
-    pending = snapshot is not None and (facts is None or plots is None or found is None)
     listed: list[dict[str, Any]] = [] if found is None else found.slice(first, _EACH).to_pylist()
     total = 0 if found is None else found.num_rows
     every = len(facts.sizes) + len(facts.delete_sizes) if facts else 0
     return visit.page(
         "files.html",
-        refresh=pending,
         at=at,
         snapshot=snapshot,
         refs=sorted(table.refs().items()),

@@ -53,10 +53,8 @@ def health(request: PageRequest) -> Answer:
     if asked:
         age = int(time.time() // _HELD)
         findings = visit.result("doctor", lambda: _findings(table, sample), sample, age)
-    pending = facts is None or plots is None or manifests is None or sections is None or (asked and findings is None)
     return visit.page(
         "health.html",
-        refresh=pending,
         facts=facts,
         plots=plots or [],
         manifests=manifests or [],

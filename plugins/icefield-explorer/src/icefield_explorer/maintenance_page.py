@@ -12,7 +12,7 @@ from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield_maintenance.tend import Policy, TableOutlook, outlook_of
 from icefield_rest_server import Answer, PageRequest, Refused
 
-from icefield_explorer.visits import TableVisit
+from icefield_explorer.visits import TableVisit, loaded
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def maintenance(request: PageRequest, policy: Policy | None = None) -> Answer:
     now = time.time_ns() // 1_000_000
     key = (chosen, None if record is None else record.metadata_location, now // (_HELD * 1000))
     found: TableOutlook | None = visit.result("maintenance", lambda: outlook_of(table, chosen, record, now), *key)
-    return visit.page("maintenance.html", refresh=found is None, found=found, note=note, is_stated=chosen.record)
+    return visit.page("maintenance.html", found=found, note=note, is_stated=chosen.record)
 
 
 def configured(catalog: str) -> Policy:
@@ -51,9 +51,11 @@ def _record(request: PageRequest, policy: Policy) -> tuple[Table | None, str]:
     if policy.record is None:
         return None, ""
     try:
-        record = request.access.table(tuple(policy.record.split(".")))
+        record = loaded(request, tuple(policy.record.split(".")), request.access.table)
     except (NoSuchTable, NoSuchNamespace):
         return None, ""
-    except Refused:
+    except Refused as error:
+        if error.status != 403:
+            raise
         return None, "You may not read the record of maintenance."
     return (record, "") if request.access.gives_rows(record) else (None, "You may not read the record of maintenance.")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from icefield.errors import IcefieldError, NoSuchNamespace, NoSuchSnapshot, NoSuchTable, NoSuchView
+from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchSnapshot, NoSuchTable, NoSuchView
 from icefield_maintenance.tend import Policy
 from icefield_rest_server import Answer, PageRequest, Refused
 
@@ -56,8 +56,8 @@ def show(request: PageRequest, policy: Policy | None = None) -> Answer:
         status, message, headers = error.status, error.message, error.headers
     except _NOT_FOUND as error:
         status, message = 404, error.message
-    except ValueError as error:
-        status, message = 400, str(error)
+    except InvalidArgument as error:
+        status, message = 400, error.message
     except IcefieldError as error:
         status, message = 503 if error.retryable else 500, error.message
     except Exception as error:

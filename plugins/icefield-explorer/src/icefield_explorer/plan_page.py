@@ -46,19 +46,17 @@ def plan(request: PageRequest) -> Answer:
     visit = TableVisit.of(request, "plan", files=True)
     table, given, at = visit.table, visit.asked("filter"), visit.asked("at", 1000)
     snapshot = visit.snapshot(at)
-    found, error, pending = None, "", False
+    found, error = None, ""
     if snapshot is not None:
         try:
             number = None if not at or at in table.refs() else snapshot.snapshot_id
             scan = table.scan(given or AlwaysTrue(), snapshot_id=number, ref=at if at in table.refs() else None)
             bind(scan.schema, scan.expression)
             found = visit.result("plan", lambda: explained(table, scan), given, at)
-            pending = found is None
         except (IcefieldError, RecursionError) as failed:
             error = str(failed) if isinstance(failed, IcefieldError) else "the filter is nested too deeply"
     return visit.page(
         "plan.html",
-        refresh=pending,
         given=given,
         at=at,
         plan=found,

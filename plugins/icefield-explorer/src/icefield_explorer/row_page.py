@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow as pa
-from icefield import IcefieldError
+from icefield import IcefieldError, Table
+from icefield.metadata import Snapshot
 from icefield.toolkit import reset_after_fork
 from icefield_frames.duckdb_queries import QueryLimits
 from icefield_frames.query_processes import QueriesBusy, QueryProcesses
@@ -43,39 +44,40 @@ reset_after_fork(_begin_again)
 def rows(request: PageRequest) -> Answer:
     """The page with a sample of the rows, or with the result of a query over tables that the client may read."""
     visit = TableVisit.of(request, "rows")
-    name, sql, at = visit.table.name(), visit.asked("sql", 20_000), visit.asked("at", 1000)
+    table, sql, at = visit.table, visit.asked("sql", 20_000), visit.asked("at", 1000)
+    name, snapshot = table.name(), visit.snapshot(at)
     quoted = ".".join('"' + level.replace('"', '""') + '"' for level in (".".join(name[:-1]), name[-1]))
     values: dict[str, Any] = {
         "sql": sql or f"SELECT * FROM {quoted} LIMIT {_SAMPLE}",
         "at": at,
-        "refs": sorted(visit.table.refs().items()),
+        "refs": sorted(table.refs().items()),
         "head": [],
         "rows": [],
         "more": False,
         "error": "",
         "held": False,
-        "gives": request.access.gives_rows(visit.table),
+        "gives": request.access.gives_rows(table),
     }
     if not values["gives"]:
         return visit.page("rows.html", **values)
     if request.is_foreign:
         return visit.page("rows.html", **{**values, "held": True})
     try:
-        values |= _queried(request, sql) if sql else _sampled(visit, at)
+        values |= (
+            _queried(request, sql) if sql else visit.result("rows", lambda: _sampled(table, snapshot, at), at) or {}
+        )
     except QueriesBusy as error:
         raise Refused(503, "ServiceUnavailableException", error.message, {"Retry-After": "5"}) from error
     except IcefieldError as error:
-        values["error"] = str(error)
+        values["error"] = error.message
     return visit.page("rows.html", **values)
 
 
-def _sampled(visit: TableVisit, at: str) -> dict[str, Any]:
-    snapshot = visit.snapshot(at)
+def _sampled(table: Table, snapshot: Snapshot | None, at: str) -> dict[str, Any]:
     if snapshot is None:
         return {}
-    scan = visit.table.scan(snapshot_id=snapshot.snapshot_id if at else None, limit=_SAMPLE)
-    with _QUERIES.turn():
-        return _shown(iter(scan.to_arrow().to_batches()), [field.name for field in scan.projection.fields], _SAMPLE)
+    scan = table.scan(snapshot_id=snapshot.snapshot_id if at else None, limit=_SAMPLE)
+    return _shown(iter(scan.to_arrow().to_batches()), [field.name for field in scan.projection.fields], _SAMPLE)
 
 
 def _queried(request: PageRequest, sql: str) -> dict[str, Any]:

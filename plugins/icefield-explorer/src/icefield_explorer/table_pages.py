@@ -69,23 +69,19 @@ def schema(request: PageRequest) -> Answer:
     table, shown = visit.table, visit.table.schema()
     sums: dict[str, ColumnSums] = {}
     plots: list[Plot] = []
-    pending = False
     if visit.sees_files and table.current_snapshot() is not None:
-        found, facts = visit.result("columns", lambda: column_sums(table)), visit.facts()
-        drawn = facts and visit.result("columns-plot", lambda: plots_of(facts, "schema", {"columns"}))
-        pending = found is None or drawn is None
-        sums, plots = found or {}, drawn or []
+        sums, facts = visit.result("columns", lambda: column_sums(table)) or {}, visit.facts()
+        plots = (facts and visit.result("columns-plot", lambda: plots_of(facts, "schema", {"columns"}))) or []
     known = sorted(table.schemas().values(), key=lambda each: each.schema_id)
-    history = [(after, changes(before, after)) for before, after in pairwise(known)]
+    newest = [*pairwise(known)][-_MOST_SCHEMAS:]  # before schemas are compared: there may be thousands
     return visit.page(
         "schema.html",
-        refresh=pending,
         columns=[_column(shown, field) for field in list(shown.id_to_field.values())[:_MOST_COLUMNS]],
         count=len(shown.id_to_field),
         sums=sums,
         sees_files=visit.sees_files,
         plots=plots,
-        history=[*reversed(history)][:_MOST_SCHEMAS],
+        history=[(after, changes(before, after)) for before, after in reversed(newest)],
         first=known[0],
         since=_first_uses(table),
         keys=[shown.find_column_name(each) or each for each in shown.identifier_field_ids],

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from icefield import Table
-from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.errors import IcefieldError, InvalidArgument, NoSuchSnapshot
 from icefield.metadata import Snapshot
 from icefield_report.facts import Facts, facts_of
 from icefield_rest_server import Answer, PageRequest, Refused
@@ -31,7 +31,20 @@ _WAIT: Final = 0.5
 """Seconds that a page waits for all of its results together."""
 
 
-@dataclass(frozen=True)
+def loaded(request: PageRequest, name: tuple[str, ...], load: Callable[[tuple[str, ...]], Any]) -> Any:
+    """A table or view, by a method of the request's access. A slow storage holds up no page about another one.
+
+    Raises ``Refused`` while it is being loaded, and the errors of ``load``.
+    """
+    subject, key = (request.access.server, name), (request.access, load.__name__)
+    found = background.LOADS.get(subject, key, lambda: load(name), _WAIT, keep=False)
+    if found is None:
+        message = f"{'.'.join(name):.300} is being loaded; this page loads again by itself"
+        raise Refused(503, "ServiceUnavailableException", message, {"Refresh": "2"})
+    return found
+
+
+@dataclass
 class TableVisit:
     """A table at one version, as the client of a request may see it."""
 
@@ -39,6 +52,10 @@ class TableVisit:
     table: Table
     tab: str
     until: float = field(default_factory=lambda: time.monotonic() + _WAIT)
+    is_pending: bool = False
+    """Whether a result is under way."""
+    faults: dict[str, None] = field(default_factory=dict)
+    """The messages of results that failed, each once."""
 
     @classmethod
     def of(cls, request: PageRequest, tab: str, *, files: bool = False) -> TableVisit:
@@ -49,7 +66,7 @@ class TableVisit:
         name = request.name(1, "table")
         if len(name) < 2:
             raise Refused(404, "NotFoundException", "a table has a namespace")
-        table = request.access.table(name)
+        table = loaded(request, name, request.access.table)
         if files:
             request.access.check_files(name)
         return cls(request, table, tab)
@@ -85,18 +102,30 @@ class TableVisit:
         return found
 
     def result(self, what: str, work: Callable[[], Any], *of: Any) -> Any:
-        """The result of costly work about this version, or None while it is under way; see ``BackgroundResults``."""
+        """The result of costly work about this version, or None while it is under way, or if it failed.
+
+        The page says so then, and shows its other parts. ``what`` and ``of`` state what the result depends on.
+        """
         metadata = self.table.metadata
         version = (self.table.metadata_location, metadata.table_uuid, metadata.last_updated_ms)
-        key = (what, *of, self.table.name(), *version, self.table.io.catalog)
-        return background.RESULTS.get(key, work, max(0.0, self.until - time.monotonic()))
+        subject = (self.request.access.server, self.table.name())
+        try:
+            found = background.RESULTS.get(
+                subject, (what, *of, *version), work, max(0.0, self.until - time.monotonic())
+            )
+        except IcefieldError as error:
+            self.faults[error.message] = None
+            return None
+        self.is_pending |= found is None
+        return found
 
     def facts(self, snapshot_id: int | None = None) -> Facts | None:
-        """The numbers of the table, at a snapshot or now, or None while they are being read."""
+        """The numbers of the table, at a snapshot or now, or None while they are being read, or if that failed."""
         found: Facts | None = self.result("facts", lambda: facts_of(self.table, snapshot_id), snapshot_id)
         return found
 
-    def page(self, template: str, *, refresh: bool = False, **values: Any) -> Answer:
+    def page(self, template: str, **values: Any) -> Answer:
         """The page, with the heading and the tabs of all pages about a table."""
         own: dict[str, Any] = {"name": self.table.name(), "table": self.table, "tab": self.tab, "tabs": _TABS}
-        return page(self.request, template, refresh=refresh, pending=refresh, **own, **values)
+        own |= {"pending": self.is_pending, "faults": list(self.faults)}
+        return page(self.request, template, refresh=self.is_pending, **own, **values)

@@ -34,6 +34,9 @@ _KEPT_VARIABLES: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PAT
 _IDLE_SECONDS: Final = 300.0
 """The time for which a process waits for a query."""
 
+_MOST_LEFT: Final = 8
+"""Ended queries whose tables are still being read: storage may not answer. More of them keep others from starting."""
+
 
 class QueriesBusy(IcefieldError):
     """Raised when as many queries run as may run at the same time."""
@@ -52,17 +55,9 @@ class QueryProcesses:
     def __init__(self, limits: QueryLimits, at_once: int) -> None:
         self.limits = limits
         self._turns = threading.BoundedSemaphore(at_once)
+        self._reads = threading.BoundedSemaphore(at_once + _MOST_LEFT)
         self._lock = threading.Lock()
         self._waiting: tuple[subprocess.Popen[bytes], float] | None = None
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """The right to work as costly as a query. Raises ``QueriesBusy`` after a second."""
-        self._take_turn()
-        try:
-            yield
-        finally:
-            self._turns.release()
 
     @contextmanager
     def querying(self, sql: str, scan_of: ScanOf, gone: Future[None] | None = None) -> Iterator[pa.RecordBatchReader]:
@@ -76,30 +71,34 @@ class QueryProcesses:
         """
         library("duckdb", "sql", own="icefield_frames.duckdb_queries")
         end = time.monotonic() + self.limits.seconds
-        self._take_turn()
+        _take(self._turns)
+        try:
+            query = self._begun(sql, scan_of, end)
+            if gone is not None:
+                gone.add_done_callback(lambda _: query.stop())
+            try:
+                yield pa.RecordBatchReader.from_batches(query.schema(), query.batches())
+            finally:
+                query.stop()
+        finally:
+            self._turns.release()
+
+    def _begun(self, sql: str, scan_of: ScanOf, end: float) -> _Query:
+        _take(self._reads)
         try:
             query = _Query(self._process(), scan_of, self.limits, end)
             threading.Thread(target=self._serve, args=(query, sql), name="icefield-query", daemon=True).start()
         except BaseException:
-            self._turns.release()
+            self._reads.release()
             raise
-        if gone is not None:
-            gone.add_done_callback(lambda _: query.stop())
-        try:
-            yield pa.RecordBatchReader.from_batches(query.schema(), query.batches())
-        finally:
-            query.stop()
-
-    def _take_turn(self) -> None:
-        if not self._turns.acquire(timeout=1):
-            raise QueriesBusy("other queries are running; send yours again later")
+        return query
 
     def _serve(self, query: _Query, sql: str) -> None:
-        """Answer the process of a query to its end. A table that is read slowly keeps the turn beyond the time."""
+        """Answer the process of a query to its end: for a table that is read slowly, this is after its time."""
         try:
             query.serve(sql)
         finally:
-            self._turns.release()
+            self._reads.release()
         with self._lock:
             if self._waiting is None:
                 self._waiting = self._started()
@@ -126,6 +125,12 @@ class QueryProcesses:
             env={**given, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         return process, time.monotonic() + _IDLE_SECONDS - 30
+
+
+def _take(places: threading.Semaphore) -> None:
+    """Take a place among those that work at the same time. Raises ``QueriesBusy`` if there is none after a second."""
+    if not places.acquire(timeout=1):
+        raise QueriesBusy("other queries are running; send yours again later")
 
 
 class _Query:
@@ -229,9 +234,7 @@ class _Query:
             case "result":
                 self._give(pa.ipc.read_schema(body))
             case "batch":
-                batch = unpacked(body)
-                batch.validate(full=True)
-                self._give(batch)
+                self._give(_valid(unpacked(body)))
         return None
 
     def _batch(self, number: int) -> tuple[dict[str, Any], bytes | pa.Buffer]:
@@ -242,6 +245,15 @@ class _Query:
     def _give(self, found: pa.Schema | pa.RecordBatch) -> None:
         self._room.acquire()
         self._found.put(found)
+
+
+def _valid(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of the process, which may hold anything. Raises ``InvalidArgument``."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InvalidArgument(f"the result has a value that Arrow does not hold: {error}") from error
+    return batch
 
 
 def _pieces(scanner: ds.Scanner) -> Generator[pa.RecordBatch]:

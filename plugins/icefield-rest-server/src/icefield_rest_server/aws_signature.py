@@ -10,6 +10,9 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import quote
 
+S3_SCHEMES: Final = ("s3", "s3a", "s3n")
+"""The schemes of locations in S3."""
+
 HASH: Final = "x-amz-content-sha256"
 _UNRESERVED: Final = "-_.~"
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from icefield.errors import InvalidArgument, StorageError
 
+from icefield_rest_server.aws_signature import S3_SCHEMES
 from icefield_rest_server.tokens import Principal
 
 _STORE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
@@ -72,7 +73,7 @@ class StsCredentials:
         Keys of clients that may not change the table only read. Raises ``StorageError`` where STS issues no keys.
         """
         scheme, _, rest = location.partition("://")
-        if scheme not in ("s3", "s3a", "s3n") or not _FOLDER.fullmatch(rest):
+        if scheme not in S3_SCHEMES or not _FOLDER.fullmatch(rest):
             return []
         who = principal.name if principal is not None else "anonymous"
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice
@@ -33,6 +33,19 @@ class ReadAccess:
 
     def __init__(self, state: State, principal: Principal | None) -> None:
         self._state, self._principal = state, principal
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ReadAccess):
+            return NotImplemented
+        return self._state is other._state and self._principal == other._principal
+
+    def __hash__(self) -> int:
+        return hash((id(self._state), self.user))
+
+    @property
+    def server(self) -> Hashable:
+        """The server. A result about a table may be kept by it, for all clients with the rights for this result."""
+        return self._state
 
     @property
     def catalog_name(self) -> str:
@@ -109,12 +122,14 @@ class ReadAccess:
         A client without authentication may. An authenticated one may if it would get credentials or signatures for the
         table's files (``loadCredentials``), and may plan scans.
         """
-        settings, name = self._state.settings, table.name()
+        settings, name, location = self._state.settings, table.name(), table.location()
         if settings.authenticator is None and settings.authorizer is None:
             return True
-        vends = settings.vendor is not None or settings.signer is not None or settings.authenticator is None
-        rights = self.allows("loadCredentials", name) and self.allows("planTableScan", name)
-        return vends and rights and self._state.may_open(name, table.location())
+        if not (self.allows("loadCredentials", name) and self.allows("planTableScan", name)):
+            return False
+        if settings.authenticator is None or self._state.signs(name, location):
+            return self._state.may_open(name, location)
+        return bool(self._state.vended(self._principal, name, location))
 
     def _check(self, operation: str, name: Name) -> None:
         self._state.check_allowed(self._principal, operation, name)

@@ -150,7 +150,7 @@ def fetch_scan_tasks(state: State, call: Call) -> Answer:
 def _completed(state: State, call: Call, loaded: Loaded, plan: PlanTask) -> Answer:
     body = {"status": "completed", "plan-id": plan.plan_id(), **_tasks(state, call.name("table"), loaded, plan)}
     if "vended-credentials" in call.headers.get(_DELEGATION, ""):
-        vended = state.vended(call, call.name("table"), loaded.metadata.location)
+        vended = state.vended(call.principal, call.name("table"), loaded.metadata.location)
         body["storage-credentials"] = [{"prefix": prefix, "config": properties} for prefix, properties in vended]
     return Answer(body=body)
 

@@ -15,14 +15,13 @@ from icefield.errors import InvalidArgument
 from icefield.toolkit import decodable
 
 from icefield_rest_server.answers import Answer, Refused
-from icefield_rest_server.aws_signature import HASH, S3Keys, signed_headers
+from icefield_rest_server.aws_signature import HASH, S3_SCHEMES, S3Keys, signed_headers
 from icefield_rest_server.calls import Call, typed
 from icefield_rest_server.places import is_plain
 from icefield_rest_server.settings import RequestSigner
 from icefield_rest_server.state import State
 
 SIGN: Final = "remote-signing"
-_S3: Final = ("s3", "s3a", "s3n")
 _ADDRESS: Final = re.compile(r"(https?)://([A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?)(/[!$&-;=@A-Z_a-z~%]*)(?:\?([!$-~]*))?")
 _ESCAPED: Final = re.compile(r"(?:[^%]|%[0-9A-Fa-f]{2})*")
 _HEADER: Final = re.compile(r"[a-z0-9-]{1,200}")
@@ -124,7 +123,7 @@ def sign_request(state: State, call: Call) -> Answer:
     location = state.loaded(name).metadata.location
     if not state.may_open(name, location):
         raise _forbidden("the table is not in a place of its own")
-    if asked.provider not in _S3 or asked.region != signer.region:
+    if asked.provider not in S3_SCHEMES or asked.region != signer.region:
         raise InvalidArgument(f"requests are signed for S3 in {signer.region}")
     if asked.method not in _OBJECT:
         raise InvalidArgument(f"a request to S3 is one of {', '.join(_OBJECT)}, not '{asked.method[:20]}'")
@@ -147,7 +146,7 @@ def signing_properties(state: State, call: Call, name: tuple[str, ...], location
     signer = state.settings.signer
     if signer is None or SIGN not in call.headers.get("x-iceberg-access-delegation", ""):
         return {}
-    if location.partition("://")[0] not in _S3 or not state.may_open(name, location):
+    if not state.signs(name, location):
         return {}
     namespace = quote("\x1f".join(name[:-1]), safe="")
     return signer.properties(f"v1/namespaces/{namespace}/tables/{quote(name[-1], safe='')}/sign")
@@ -157,7 +156,7 @@ def _place(location: str) -> tuple[str, str]:
     """Return the bucket of a table's location, and the prefix of its keys."""
     scheme, _, rest = location.partition("://")
     bucket, _, folder = rest.strip("/").partition("/")
-    if scheme not in _S3 or not re.fullmatch(r"[a-z0-9.-]{3,63}", bucket) or not is_plain(folder):
+    if scheme not in S3_SCHEMES or not re.fullmatch(r"[a-z0-9.-]{3,63}", bucket) or not is_plain(folder):
         raise _forbidden("the table's location is no folder of a bucket of S3")
     return bucket, f"{folder}/"
 

@@ -16,6 +16,7 @@ from icefield.metadata import TableMetadata, ViewMetadata, decode_metadata, enco
 from icefield.toolkit import LruCache
 
 from icefield_rest_server.answers import Refused
+from icefield_rest_server.aws_signature import S3_SCHEMES
 from icefield_rest_server.calls import Call
 from icefield_rest_server.location_policy import LocationPolicy
 from icefield_rest_server.places import TablePlaces
@@ -106,7 +107,9 @@ class State:
         """A version that was committed here."""
         return Loaded(location, metadata, encode_metadata(metadata))
 
-    def vended(self, call: Call, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
+    def vended(
+        self, principal: Principal | None, table: tuple[str, ...], location: str
+    ) -> list[tuple[str, dict[str, str]]]:
         """Return credentials for a table's files; none without a vendor.
 
         With an authorizer, a location that is not the table's own gets none either. Otherwise a client with the right
@@ -115,8 +118,16 @@ class State:
         vendor = self.settings.vendor
         if vendor is None or not self.may_open(table, location):
             return []
-        writes = any(self.allows(call.principal, each, table) for each in _WRITING)
-        return vendor.credentials(call.principal, self.catalog.kept_name(table), location, writes)
+        writes = any(self.allows(principal, each, table) for each in _WRITING)
+        return vendor.credentials(principal, self.catalog.kept_name(table), location, writes)
+
+    def signs(self, table: tuple[str, ...], location: str) -> bool:
+        """Whether the server signs requests for a table's files: in S3, for a location that ``may_open`` allows."""
+        return (
+            self.settings.signer is not None
+            and location.partition("://")[0] in S3_SCHEMES
+            and self.may_open(table, location)
+        )
 
     def allows(self, principal: Principal | None, operation: str, name: tuple[str, ...]) -> bool:
         """Whether the authorizer, if there is one, allows an operation on the object with a name.

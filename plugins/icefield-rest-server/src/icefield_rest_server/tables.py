@@ -230,7 +230,7 @@ def rename_table(state: State, call: Call) -> Answer:
 def load_credentials(state: State, call: Call) -> Answer:
     """Answer with credentials for a table's files."""
     name = call.name("table")
-    vended = state.vended(call, name, state.loaded(name).metadata.location)
+    vended = state.vended(call.principal, name, state.loaded(name).metadata.location)
     return Answer(
         body={"storage-credentials": [{"prefix": prefix, "config": properties} for prefix, properties in vended]}
     )
@@ -315,7 +315,7 @@ def _with_opening(loaded: Loaded, opening: _Opening) -> Answer:
 def _opening(state: State, call: Call, name: tuple[str, ...], location: str) -> _Opening:
     """Return credentials for a table's files and properties for signed requests, if the client asked for them."""
     asked = call.headers.get(_DELEGATION, "")
-    vended = state.vended(call, name, location) if "vended-credentials" in asked else []
+    vended = state.vended(call.principal, name, location) if "vended-credentials" in asked else []
     return vended, signing_properties(state, call, name, location)
 
 
