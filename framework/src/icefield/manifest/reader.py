@@ -82,7 +82,7 @@ class ManifestReader:
         self.io = io
         self._remembers = remember
         self._scope = cache_scope(io)
-        self._known = KnownManifests(disk_cache(io.properties))
+        self._known = KnownManifests(disk_cache(io.properties) if io.key_length is None else None)
         self._unbounded: set[int] = set()
         self._last: tuple[pa.Schema, ManifestRequest, ManifestReadRequest] | None = None
 
