@@ -42,7 +42,7 @@ def examine_maintenance(subject: Subject, ledger: Ledger) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Partitions:
+class _SmallPartitions:
     """Partition tuples, with a number of files and their bytes for each."""
 
     tuples: pa.StructArray
@@ -50,7 +50,7 @@ class _Partitions:
     bytes_: npt.NDArray[np.int64]
 
     @classmethod
-    def joined(cls, parts: Sequence[_Partitions]) -> _Partitions:
+    def joined(cls, parts: Sequence[_SmallPartitions]) -> _SmallPartitions:
         """The partitions of all parts, each once, with the sums of their numbers."""
         files, bytes_ = (np.concatenate(each) for each in zip(*((one.files, one.bytes_) for one in parts), strict=True))
         tuples = parts[0].tuples
@@ -71,7 +71,7 @@ class _Live:
 
     limit: float
     """The size in bytes below which a file is small."""
-    small: dict[int, list[_Partitions]] = field(default_factory=dict)
+    small: dict[int, list[_SmallPartitions]] = field(default_factory=dict)
     rows: int = 0
     deleted: int = 0
     delete_files: int = 0
@@ -89,8 +89,8 @@ class _Live:
         rows = np.flatnonzero(data & (sizes < self.limit))
         if len(rows):
             chosen = entries.select(frozenset({f.PARTITION})).take(rows)
-            files = _Partitions(chosen.partition, np.ones(len(rows), np.int64), sizes[rows])
-            self.small.setdefault(entries.spec_id, []).append(_Partitions.joined([files]))
+            files = _SmallPartitions(chosen.partition, np.ones(len(rows), np.int64), sizes[rows])
+            self.small.setdefault(entries.spec_id, []).append(_SmallPartitions.joined([files]))
 
 
 def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
@@ -106,7 +106,7 @@ def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
     ledger.look_at(rules.SMALL_FILES)
     small, joined, bytes_ = 0, 0, 0
     for parts in live.small.values():
-        partitions = _Partitions.joined(parts)
+        partitions = _SmallPartitions.joined(parts)
         enough = partitions.files >= _ENOUGH
         small += int(partitions.files[enough].sum())
         joined += int(enough.sum())
