@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import many_writers
 import pytest
-from catalogs import KINDS, properties_of
+from catalogs import KINDS, open_catalog, properties_of
 from census import metadata_versions, present, referenced
 from icefield import Table
 from servers.postgres import new_database
@@ -22,6 +23,31 @@ PROCESSES, COMMITS = (16, 50) if os.environ.get("ICEFIELD_SOAK") else (8, 20)
 def test_no_commit_of_many_processes_is_lost(kind: str, tmp_path: Path) -> None:
     table, ended = many_writers.race(properties_of(kind, tmp_path), PROCESSES, COMMITS)
     check(table, ended, first=0 if kind == "sql" else 1)
+
+
+@pytest.mark.counted
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_append_of_many_processes_is_refused_without_properties_of_retries(kind: str, tmp_path: Path) -> None:
+    table, ended = many_writers.race(properties_of(kind, tmp_path), PROCESSES, COMMITS, retries={})
+    check(table, ended, first=0 if kind == "sql" else 1)
+
+
+@pytest.mark.counted
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_append_of_many_threads_is_refused_without_properties_of_retries(kind: str, tmp_path: Path) -> None:
+    catalog = open_catalog(kind, tmp_path)
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", many_writers.SCHEMA)
+
+    def work(writer: int) -> int:
+        many_writers.append_many(properties_of(kind, tmp_path), writer, COMMITS, ())
+        return 0
+
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        ended = list(pool.map(work, range(PROCESSES)))
+    check(catalog.load_table("db.t"), ended, first=0 if kind == "sql" else 1)
 
 
 @pytest.mark.counted

@@ -17,13 +17,12 @@ from forked import forking
 from icefield import Table, load_catalog
 from icefield_maintenance.doctor import examine_table
 from icefield_maintenance.doctor.findings import failures
-from icefield_maintenance.tend import Policy, TendedOperation, Tending, lease, runner
-from icefield_maintenance.tend.record import TendRecord
-from killing import CHANGING, dies_at, killing_plugins
+from icefield_maintenance.tend import Policy, TendedOperation, Tending, lease, record, runner
+from killing import CHANGING, Steps, dies_at, killing_plugins
 from maintenance_calls import all_named, all_there
 from rest_process import serving
 from tables import ids
-from tended_tables import overlapping, policy_of, tend_until, tended_to_the_end
+from tended_tables import add_to_record, overlapping, policy_of, tend_until, tended_to_the_end
 
 STRIDE = 1 if os.environ.get("ICEFIELD_SOAK") else 23
 """Every step is walked by `make soak`."""
@@ -58,6 +57,7 @@ class Walk:
         self.given = properties_of(kind, folder)
         made(self.given)
         self.ahead = 0
+        self.is_resumed = False
         for module in (lease, runner):
             now = module._now_ms
             monkeypatch.setattr(module, "_now_ms", lambda now=now: now() + self.ahead)
@@ -71,14 +71,16 @@ class Walk:
         table, rows = worked_on(self.given, name)
         orphans = [*planted(table)]
         policy = policy_of("60s", record=f"ops.{name}", tables=f"db.{name}", **GOALS_OF_ALL)
-        TendRecord(load_catalog("test", **self.given), policy.record, 0).add(searched(f"db.{name}"))
+        add_to_record(load_catalog("test", **self.given), f"ops.{name}", searched(f"db.{name}"))
 
         def tend(_: Table) -> None:
             operations = [*Tending(load_catalog("test", plugins=killing_plugins(), **self.given), policy).run()]
             assert all(each.outcome == "done" for each in operations), operations
-            assert self.ahead or {each.operation for each in operations} >= OPERATIONS
+            assert self.is_resumed or {each.operation for each in operations} >= OPERATIONS
 
+        self.is_resumed = False
         died = self._dies_at(steps[0], tend, policy, f"db.{name}")
+        self.is_resumed = True
         for step in steps[1:] if died else ():
             self._dies_at(step, tend, policy, f"db.{name}")
         tending = Tending(load_catalog("test", **self.given), policy)
@@ -164,6 +166,47 @@ def test_a_process_that_dies_in_the_middle_of_its_work_is_followed_by_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Walk("create", tmp_path, monkeypatch).killed([40])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["create", "sql"])
+def test_operations_are_recorded_once_or_not_at_all_by_a_process_that_dies_in_a_commit_of_the_record(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_GATHERING_SECONDS", 600.0)
+    given = properties_of(kind, tmp_path)
+    made(given)
+    found = []
+    for step in range(1, 100):
+        policy = policy_of(record=f"ops.t{step}", **GOALS)
+        grown(given)
+
+        def tend(_: Table, step: int = step, policy: Policy = policy) -> None:
+            tending = Tending(load_catalog("test", plugins=killing_plugins(), **given), policy)
+            flush = tending._record.flush
+
+            def flushing(seconds: float) -> bool:
+                if tending._record._waiting:
+                    Steps.done, Steps.deadly = 0, step
+                return flush(seconds)
+
+            tending._record.flush = flushing  # type: ignore[method-assign]
+            assert {each.outcome for each in tending.run()} == {"done"}
+
+        died = dies_at(10_000, given, tend, counted=CHANGING)
+        tended_to_the_end(given, GOALS)
+        catalog = load_catalog("test", **given)
+        assert [*Tending(catalog, policy).run()] == []
+        assert catalog.load_table("db.t").inspect.data_files().num_rows <= 2
+        held = catalog.load_table(f"ops.t{step}") if catalog.table_exists(f"ops.t{step}") else None
+        found.append([] if held is None else sorted(held.scan().to_arrow()["operation"].to_pylist()))
+        if not died:
+            break
+    whole = ["expire_snapshots", "rewrite_data_files"]
+    assert found[0] == []
+    assert found[-1] == whole
+    assert all(each in ([], whole) for each in found), found
+    assert len(found) > 5
 
 
 @pytest.mark.slow

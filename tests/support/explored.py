@@ -23,10 +23,10 @@ from icefield.types import DateType, LongType, StringType
 from icefield.types.values import value_to_bytes
 from icefield_explorer import show
 from icefield_maintenance.tend import Policy, TendedOperation
-from icefield_maintenance.tend.record import TendRecord
 from icefield_report import ReportSection, SectionContext
 from icefield_rest_server import Settings, app
 from local_client import LocalClient
+from tended_tables import add_to_record
 
 MARK = "owned-by-a-name"
 HOSTILE = f"<img src=x onerror=document['title']='{MARK}'>\"'&amp;"
@@ -107,7 +107,6 @@ POLICY = Policy.from_mapping(
 
 def with_record(catalog: Catalog) -> Catalog:
     """Add a record of maintenance to the catalog, with texts that are hostile."""
-    record = TendRecord(catalog, POLICY.record, 0)
     began = dt.datetime.now(dt.UTC) - dt.timedelta(days=2)
     done = TendedOperation(
         at=began,
@@ -124,10 +123,10 @@ def with_record(catalog: Catalog) -> Catalog:
         seconds=3.25,
         owner="host:1",
     )
-    record.add(done)
-    record.add(replace(done, at=began + dt.timedelta(hours=1), outcome="lost", message="others commit faster"))
+    lost = replace(done, at=began + dt.timedelta(hours=1), outcome="lost", message="others commit faster")
     hostile = {"table": f"{HOSTILE}.{HOSTILE}", "operation": SCRIPT, "message": SCRIPT, "reason": SCRIPT}
-    record.add(replace(done, outcome="failed", **hostile))  # type: ignore[arg-type]
+    failed = replace(done, outcome="failed", **hostile)  # type: ignore[arg-type]
+    add_to_record(catalog, str(POLICY.record), done, lost, failed)
     return catalog
 
 

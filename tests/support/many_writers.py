@@ -12,7 +12,7 @@ from icefield.metadata.file_names import version_of
 
 # The number of writers, and of commits by each, to a table on a server: each writer loses many attempts.
 PROCESSES, COMMITS = (8, 20) if os.environ.get("ICEFIELD_SOAK") else (4, 10)
-# RetryLimits for many writers on few cores; the default of four retries is for few writers.
+# Limits of retries for many writers on few cores. They also bound changes other than appends.
 RETRIES = {
     "commit.retry.num-retries": "1000",
     "commit.retry.min-wait-ms": "10",
@@ -31,16 +31,20 @@ def append_many(properties: Mapping[str, str], writer: int, commits: int, module
 
 
 def race(
-    properties: Mapping[str, str], processes: int, commits: int, modules: tuple[str, ...] = ()
+    properties: Mapping[str, str],
+    processes: int,
+    commits: int,
+    modules: tuple[str, ...] = (),
+    retries: Mapping[str, str] = RETRIES,
 ) -> tuple[Table, list[int | None]]:
     """Create a table, let processes append to it, and return the table and the exit code of each process.
 
-    ``modules`` are plugins that are not installed, by the names of their modules.
+    ``modules`` are plugins that are not installed, by the names of their modules. ``retries`` are table properties.
     """
     plugins = Plugins.installed(extra=modules)
     catalog = load_catalog("test", plugins=plugins, **properties)
     catalog.create_namespace("db")
-    catalog.create_table("db.t", SCHEMA, properties=RETRIES)
+    catalog.create_table("db.t", SCHEMA, properties=retries)
     context = forking()
     arguments = (dict(properties), commits, modules)
     writers = [

@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from icefield import Catalog, load_catalog
-from icefield_maintenance.tend import Policy, Tending
+from icefield_maintenance.tend import Policy, TendedOperation, Tending
+from icefield_maintenance.tend.record import TendRecord
 
 RECORD = "ops.tend"
 
@@ -46,6 +47,14 @@ def tended_to_the_end(given: Mapping[str, str], goals: Mapping[str, Any], second
 def is_leased(catalog: Catalog) -> bool:
     """Whether a table of ``db`` has a lease."""
     return any("tend.lease" in catalog.load_table(name).properties for name in catalog.list_tables("db"))
+
+
+def add_to_record(catalog: Catalog, name: str, *operations: TendedOperation) -> None:
+    """Add operations to a record, as a run does."""
+    record = TendRecord(catalog, name, lambda: time.time_ns() // 1_000_000)
+    for each in operations:
+        record.add(each)
+    assert record.flush(60)
 
 
 def overlapping(given: Mapping[str, str], record: str = RECORD) -> list[tuple[dict[str, Any], dict[str, Any]]]:

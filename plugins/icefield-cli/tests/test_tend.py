@@ -55,7 +55,7 @@ def test_a_table_is_kept_at_its_goals(run: Run, catalog: icefield.Catalog, event
     assert (done.status, done.lines[1].split()[:3]) == (0, ["db.events", "rewrite_data_files", "done"])
     assert (files(catalog), ids(catalog)) == (2, [1, 2, 10, 11, 12, 13])
     again = run("tend", policy)
-    assert (again.status, again.err.strip()) == (0, "all tables are at their goals")
+    assert (again.status, again.out, again.err.strip()) == (0, "", "all tables are at their goals")
 
 
 def test_the_policy_is_that_of_the_configuration_or_else_the_properties_of_tables(
@@ -131,6 +131,10 @@ def test_every_goes_on_until_the_process_is_stopped(
         printed, _ = running.communicate(timeout=60)
     assert running.returncode in (130, -ending)
     assert printed.count("rewrite_data_files") >= 2
+    lines = printed.splitlines()
+    headings = [at for at, line in enumerate(lines) if line.startswith("table  ")]
+    assert headings
+    assert not any(at + 1 == len(lines) or at + 1 in headings for at in headings), printed
     assert len(ids(catalog)) == 10
 
 

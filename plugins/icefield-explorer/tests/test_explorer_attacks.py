@@ -22,10 +22,10 @@ from icefield import Catalog
 from icefield_explorer import row_page, show
 from icefield_frames.query_processes import QueryProcesses
 from icefield_maintenance.tend import TendedOperation
-from icefield_maintenance.tend.record import TendRecord
 from icefield_rest_server import Principal, Settings, StaticTokens, app
 from local_client import LocalClient
 from rest_served import served
+from tended_tables import add_to_record
 
 TOKENS = {"ann": "a" * 20, "bob": "b" * 20}
 HIDDEN = "payroll"
@@ -323,7 +323,7 @@ def test_the_record_of_maintenance_needs_the_rights_to_read_its_rows(lake: Catal
     done = TendedOperation(
         at=dt.datetime.now(dt.UTC), table="db.open", operation="erase", outcome="done", reason="erasure of ann"
     )
-    TendRecord(lake, POLICY.record, 0).add(done)
+    add_to_record(lake, str(POLICY.record), done)
     guarded = explorer_client(lake, authenticator=StaticTokens(TOKENS), authorizer=may, vendor=Gives())
     assert "erasure of ann" in settled(guarded, "/ui/maintenance/db/open", headers=as_("ann")).text
     answer = settled(guarded, "/ui/maintenance/db/open", headers=as_("bob"))

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from operator import attrgetter
 
 import pytest
@@ -21,7 +22,9 @@ from icefield.manifest import (
 from icefield.manifest import schemas as f
 from icefield.manifest.cache import FILES
 from icefield.manifest.decoded import MANIFESTS, STATISTICS
-from icefield.types import StructType
+from icefield.types import LongType, StructType
+from icefield.types.arrow.pieces import are_neighbours
+from icefield.types.values import from_bytes_array
 from planned_tables import PlannedTable
 from tables import manifests, new_table, rows
 
@@ -262,3 +265,30 @@ def test_a_cache_weighs_what_it_is_given_again_and_does_not_take_what_is_too_lar
     assert (cache.size, len(cache), cache.get("a")) == (0, 0, None)
     with pytest.raises(InvalidArgument):
         resize_caches(-1)
+
+
+def test_statistics_of_manifests_whose_other_columns_are_cached_are_decoded_together(made: PlannedTable) -> None:
+    typed = [
+        (made.write([made.file(bounds={"id": (i, i + j)}) for j in range(20)]).assigned(1000, 1), StructType())
+        for i in range(4)
+    ]
+    reader, request, nothing = ManifestReader(made.io), ManifestRequest(ALL_COLUMNS), [None] * 4
+    whole = ManifestEntries.concat(reader.read_together(typed, request, nothing))
+    STATISTICS.clear()
+    again = reader.read_together(typed, request, nothing)
+    assert list(ManifestEntries.concat(again).data_files()) == list(whole.data_files())
+    assert all(shares_columns(reader.cached(*one), entries) for one, entries in zip(typed, again, strict=True))
+    assert all(are_neighbours(*pair) for pair in pairwise(one.columns[f.VALUE_COUNTS] for one in again))
+
+
+def test_a_bound_that_was_asked_for_before_it_was_read_is_found_once_it_is_read(made: PlannedTable) -> None:
+    manifest = made.write([made.file(bounds={"id": (1, 9)})]).assigned(1000, 1)
+    reader = ManifestReader(made.io)
+
+    def least(request: ManifestRequest) -> list[int] | None:
+        found = reader.read(manifest, StructType(), request).bound(f.LOWER_BOUNDS, 1, LongType(), from_bytes_array)
+        return None if found is None else found.to_pylist()
+
+    assert least(ManifestRequest()) is None
+    assert least(ManifestRequest(statistics={f.LOWER_BOUNDS: frozenset({1})})) == [1]
+    assert least(ManifestRequest(ALL_COLUMNS)) == [1]

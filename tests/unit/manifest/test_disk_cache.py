@@ -1,17 +1,20 @@
 """Decoded manifests on disk: found by another process, private, bounded, and never a reason to fail."""
 
+import errno
+import os
 import random
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import icefield
 import pyarrow as pa
 import pytest
 from icefield.errors import InvalidArgument
-from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest, clear_caches
+from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest, clear_caches, disk_cache
 from icefield.manifest import schemas as f
 from icefield.manifest.disk_cache import CACHE_FOLDER, CACHE_FOLDER_BYTES
 from icefield.plugins import Plugins
@@ -101,6 +104,14 @@ def test_an_encrypted_or_small_manifest_is_never_on_disk(folder: Path) -> None:
     assert not list(folder.iterdir())
 
 
+def test_a_plain_manifest_of_a_table_that_is_encrypted_now_is_never_on_disk(folder: Path) -> None:
+    made = table_with(folder)
+    manifest = written(made)
+    made.io.key_length = 16
+    read_anew(made, manifest)
+    assert not folder.exists() or not list(folder.iterdir())
+
+
 def test_nothing_is_on_disk_without_a_cache(folder: Path) -> None:
     made = table_with(folder, **{"io.manifest.cache-enabled": "false"})
     read_anew(made, written(made))
@@ -158,6 +169,22 @@ def test_a_damaged_file_is_removed_and_the_manifest_read(folder: Path, damage: C
     assert opened(made) == [], "the files were written anew"
 
 
+def test_files_of_a_folder_on_a_read_only_disk_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = table_with(folder)
+    manifest = written(made)
+    read_anew(made, manifest)
+    for file in folder.iterdir():
+        os.utime(file, (0, 0))
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    for name in ("utime", "rename", "unlink"):
+        monkeypatch.setattr(os, name, refuse)
+    read_anew(made, manifest)
+    assert opened(made) == []
+
+
 def test_a_link_in_the_folder_is_not_followed(folder: Path, tmp_path: Path) -> None:
     made = table_with(folder)
     manifest = written(made)
@@ -213,3 +240,136 @@ def test_processes_share_the_folder_while_its_files_vanish(folder: Path, tmp_pat
             file.unlink(missing_ok=True)
     assert [each.communicate()[0].strip() for each in running] == ["1"] * 3
     assert all(each.returncode == 0 for each in running)
+
+
+def test_a_file_that_has_the_name_of_another_is_removed(folder: Path) -> None:
+    made = table_with(folder)
+    manifests = [written(made), written(made)]
+    names = []
+    folder.mkdir(mode=0o700)
+    for manifest in manifests:
+        before = set(folder.iterdir())
+        read_anew(made, manifest, ManifestRequest())
+        names += set(folder.iterdir()) - before
+    first, second = names
+    second.write_bytes(first.read_bytes())
+    found = read_anew(made, manifests[1], ManifestRequest())
+    assert opened(made) == [manifests[1].manifest_path]
+    assert found.manifest == manifests[1]
+    assert next(found.data_files()).file_path != next(read_anew(made, manifests[0]).data_files()).file_path
+
+
+def test_other_files_in_the_folder_stay(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    others = [folder / name for name in ("thesis.txt", "0123456789abcdef0123456789abcdef", "a.manifest", "x.tmp")]
+    for other in others:
+        other.write_bytes(bytes(500_000))
+        os.utime(other, (0, 0))
+    made = table_with(folder, **{CACHE_FOLDER_BYTES: "400000"})
+    manifests = [written(made) for _ in range(12)]
+    for manifest in manifests:
+        read_anew(made, manifest)
+    assert all(other.exists() for other in others)
+    read_anew(made, manifests[-1])
+    assert opened(made) == [], "others do not count"
+
+
+def test_a_temporary_file_of_a_killed_process_is_deleted_in_time(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    left = folder / f"{'0' * 32}.manifest.tmp"
+    left.write_bytes(bytes(500_000))
+    os.utime(left, (0, 0))
+    made = table_with(folder, **{CACHE_FOLDER_BYTES: "400000"})
+    read_anew(made, written(made))
+    assert not left.exists()
+
+
+def _vast(file: Path) -> None:
+    os.truncate(file, 1 << 40)
+
+
+def _folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _of_another_user(file: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    os.chown(file, 65_534, 65_534)
+
+
+@pytest.mark.parametrize("change", [_vast, _folder, _pipe, _of_another_user])
+def test_a_thing_that_no_cache_wrote_is_not_read(folder: Path, change: Callable[[Path], None]) -> None:
+    made = table_with(folder)
+    manifest = written(made)
+    first = read_anew(made, manifest)
+    for file in folder.iterdir():
+        change(file)
+    held = len(os.listdir("/dev/fd"))
+    assert_same(read_anew(made, manifest), first)
+    assert opened(made) == [manifest.manifest_path]
+    assert len(os.listdir("/dev/fd")) <= held
+
+
+def _stream(*arrays: pa.Array, metadata: dict[str, str] | None = None, batches: int = 1) -> bytes:
+    names = [str(number) for number in range(len(arrays))]
+    batch = pa.record_batch(list(arrays), names).replace_schema_metadata(metadata)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        for _ in range(batches):
+            writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+_BAD_OFFSETS = pa.Array.from_buffers(
+    pa.string(), 1000, [None, pa.array([0, *[2**31 - 1] * 999, 4], pa.int32()).buffers()[1], pa.py_buffer(b"text")]
+)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        _stream(pa.array([1]), batches=0),
+        _stream(pa.array([1])),
+        _stream(pa.array([1]), metadata={"rows": str(10**30), "read": "102"}),
+        _stream(_BAD_OFFSETS, metadata={"rows": "1000", "read": "0"}),
+        b"",
+        b"\xff" * 100,
+    ],
+)
+def test_a_file_with_a_right_checksum_and_wrong_contents_is_removed(folder: Path, stream: bytes) -> None:
+    made = table_with(folder)
+    manifest = written(made)
+    first = read_anew(made, manifest)
+    for file in folder.iterdir():
+        file.write_bytes(disk_cache._LAYOUT + disk_cache._checksum(file.name, stream) + stream)
+    assert_same(read_anew(made, manifest), first)
+    assert opened(made) == [manifest.manifest_path]
+
+
+def test_a_manifest_beyond_a_quarter_of_the_bound_displaces_no_other(folder: Path) -> None:
+    made = table_with(folder)
+    small, large = written(made), made.write([made.file() for _ in range(20_000)]).assigned(1000, 1)
+    read_anew(made, small)
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    made = table_with(folder, **{CACHE_FOLDER_BYTES: str(5 * size)})
+    made.io.properties[CACHE_FOLDER_BYTES] = str(5 * size)
+    for manifest in (small, large, small):
+        read_anew(made, manifest)
+    assert opened(made) == []
+
+
+@pytest.mark.parametrize("folder_name", ["~nobody-of-that-name/x", "with\0zero"])
+def test_a_name_that_is_no_folder_is_not_used_and_a_warning_says_so(
+    folder_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "~nobody-of-that-name").write_text("a file")
+    with pytest.warns(UserWarning, match="no manifests are kept in"):
+        ManifestReader(table_with(Path("x"), **{CACHE_FOLDER: folder_name}).io)

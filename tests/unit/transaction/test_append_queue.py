@@ -250,3 +250,64 @@ def test_a_table_holds_every_acknowledged_append_once_and_no_other(threads: list
     assert ids(table) == sorted(acknowledged)
     assert len(table.snapshots()) <= sum(count > 0 for steps in threads for count in steps)
     assert orphans(table) == set()
+
+
+def test_appends_whose_commit_may_be_visible_are_not_made_again_and_their_files_stay(monkeypatch: pytest.MonkeyPatch):
+    """A strategy breaks its contract: it commits and says that it refused, and then the table cannot be loaded."""
+    table = new_table()
+
+    def refuse(self: Around, base: Any, proposal: Any) -> Any:
+        outcome = commit(self, base, proposal)
+        if len(self.proposed) == 2:
+            monkeypatch.setattr(Around, "load", down)
+            raise InvalidArgument("refused")
+        return outcome
+
+    def down(self: Around) -> Any:
+        raise OSError("down")
+
+    commit = Around.commit
+    monkeypatch.setattr(Around, "commit", refuse)
+    _, made = grouped(table, [rows([1]), rows([2])])
+    assert [type(each.exception()) for each in made] == [InvalidArgument, InvalidArgument]
+    assert ids(table.refresh()) == [0, 1, 2]
+    assert orphans(table) == set()
+
+
+def test_an_interrupt_between_commits_of_single_appends_fails_the_append_of_its_own_thread_only(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    table = new_table()
+    heads: list[Any] = []
+
+    def stop(self: AppendFiles, head: Any, context: Any) -> Any:
+        heads.append(head)
+        if len(heads) == 2:
+            raise InvalidArgument("refused")
+        if len(heads) == 3:
+            raise Stopped
+        return find(self, head, context)
+
+    find = AppendFiles.find
+    monkeypatch.setattr(AppendFiles, "find", stop)
+    _, made = grouped(table, [rows([1]), rows([2]), rows([3])])
+    stopped = [isinstance(each.exception(), Stopped) for each in made]
+    assert sorted(stopped) == [False, False, True]
+    assert all(each.exception() is None for each, was in zip(made, stopped, strict=True) if not was)
+    assert ids(table.refresh()) == [0, *(number for number, was in enumerate(stopped, 1) if not was)]
+    assert orphans(table) == set()
+
+
+def test_an_error_of_all_appends_is_an_object_of_its_own_for_each():
+    table = new_table(**{"commit.retry.num-retries": "0"})
+    other = again(table)
+
+    def overtake(attempt: int) -> None:
+        if attempt == 2:
+            other.refresh().append(rows([9]))
+
+    _, made = grouped(table, [rows([1]), rows([2]), rows([3])], before=overtake)
+    errors = [each.exception() for each in made]
+    assert len({id(error) for error in errors}) == 3
+    assert len({str(error) for error in errors}) == 1
+    assert {error.attempts for error in errors if isinstance(error, CommitFailed)} == {1}

@@ -31,7 +31,7 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
     crash the remaining files can still be found. The strategy deletes the metadata versions that it published.
     """
     places = HashedLocations(io, metadata.location)
-    owned = TableFiles(io, metadata)
+    owned = TableFiles(io, metadata, strategy)
     manifests = manifests_of(io, metadata, metadata.snapshots, places, LocationSet(), lenient=True)
     kept = 0
 

@@ -55,6 +55,11 @@ class _Part:
             self.proposal = replace(self.proposal, metadata=self.handle.logged(self.proposal.metadata, state))
         return Staged(self.handle, state, self.proposal)
 
+    def is_current(self) -> bool:
+        """Whether the version is still the newest one."""
+        state = load_table(self.handle, self.state)
+        return state is not None and state.pointer.location == self.state.pointer.location
+
 
 @dataclass(slots=True)
 class Staged:
@@ -309,7 +314,14 @@ class CatalogTransaction(AbstractContextManager["CatalogTransaction"]):
             for part in parts:
                 part.staged.context.written.exposed = exposed
 
-        change = ChangeOfTables(changes_several(self._backend), lambda: [each.restaged() for each in parts], expose)
+        def stage() -> list[Staged]:
+            while True:
+                staged = [each.restaged() for each in parts]
+                # No commit tells whether a table without a change stayed as it was when the others were read.
+                if all(each.proposal is not None or each.is_current() for each in parts):
+                    return staged
+
+        change = ChangeOfTables(changes_several(self._backend), stage, expose)
         made = settle_tables(change, {part.handle.name: "commit" for part in parts})
         # No step after this may fail.
         for part in parts:

@@ -1,19 +1,20 @@
 """Decoded manifests in a folder of this machine, so that a new process need not fetch and decode them again.
 
-A file holds a checksum and an Arrow IPC stream. Its name is a hash of everything that its contents depend on. Files
-are read whole and never changed, so that any process may delete them at any time.
+A file holds a checksum of its name and contents, and an Arrow IPC stream. Its name is a hash of everything that its
+contents depend on. Files are read whole and never changed, so that any process may delete them at any time. Other files
+in the folder stay.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import time
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 from zlib import crc32
@@ -33,10 +34,11 @@ CACHE_FOLDER_BYTES: Final = "io.manifest.cache-folder-bytes"
 _DEFAULT_BYTES: Final = 2 << 30
 
 _LAYOUT: Final = b"icefield manifest 1\n"
+_OWN_NAME: Final = re.compile(r"[0-9a-f]{32}\.manifest(\.tmp)?")
 _CHECKSUM_BYTES: Final = 4
 _TOUCHED_AFTER: Final = 3600  # seconds: the order of deletion need not be exact
 _FOLDERS: Final[dict[tuple[str, int], DiskCache | None]] = {}
-_CAN_BE_PRIVATE: Final = {os.open, os.stat, os.unlink, os.rename, os.utime} <= os.supports_dir_fd
+_CAN_BE_PRIVATE: Final = {os.open, os.stat, os.unlink, os.rename} <= os.supports_dir_fd and os.utime in os.supports_fd
 
 
 def disk_cache(properties: Mapping[str, str]) -> DiskCache | None:
@@ -50,11 +52,11 @@ def disk_cache(properties: Mapping[str, str]) -> DiskCache | None:
     given = properties.get(CACHE_FOLDER_BYTES, str(_DEFAULT_BYTES))
     if not given.isdecimal() or not int(given):
         raise InvalidArgument(f"'{CACHE_FOLDER_BYTES}' is a positive number of bytes, not {given!r}")
-    key = os.path.abspath(Path(folder).expanduser()), int(given)
+    key = os.path.abspath(os.path.expanduser(folder)), int(given)
     if key not in _FOLDERS:
         try:
             _FOLDERS[key] = DiskCache(_private_folder(key[0]), key[1])
-        except OSError as error:
+        except (OSError, ValueError) as error:
             _FOLDERS[key] = None
             warnings.warn(f"no manifests are kept in {folder}: {error}", stacklevel=2)
     return _FOLDERS[key]
@@ -72,24 +74,32 @@ class DiskCache:
 
     def load(self, name: Any, manifest: ManifestFile) -> ManifestEntries | None:
         """The entries that were stored under a name; None if there are none, or if the file is damaged."""
-        file, folder = _file_name(name), self._folder
+        file = _file_name(name)
         try:
-            descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+            data = self._read(file)
         except OSError:
             return None
         try:
-            with open(descriptor, "rb") as opened:
-                data = opened.read()
-                used = os.fstat(descriptor).st_mtime
-            entries = _decode(data, manifest)
-            if time.time() - used > _TOUCHED_AFTER:
-                os.utime(file, dir_fd=folder)
-            return entries
-        except OSError:
-            pass
-        except (ValueError, KeyError, pa.ArrowException):
+            return _decode(data, file, manifest)
+        except Exception:  # any contents are possible, and Arrow has many errors for them
             self._delete(file)
-        return None
+            return None
+
+    def _read(self, file: str) -> bytes:
+        """The bytes of a file; none if they cannot be those of ``store``."""
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self._folder)
+        try:
+            found = os.fstat(descriptor)
+            is_own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+            if not is_own or found.st_size > self._max_bytes:
+                return b""
+            if time.time() - found.st_mtime > _TOUCHED_AFTER:
+                with suppress(OSError):  # a read-only disk
+                    os.utime(descriptor)
+            with open(descriptor, "rb", closefd=False) as opened:
+                return opened.read(found.st_size)
+        finally:
+            os.close(descriptor)
 
     def store(self, name: Any, entries: ManifestEntries) -> None:
         """Store entries under a name."""
@@ -97,8 +107,10 @@ class DiskCache:
         with suppress(OSError):
             os.stat(file, dir_fd=folder, follow_symlinks=False)
             return
-        data = _encode(entries)
-        temporary = f"{uuid4().hex}.tmp"
+        data = _encode(entries, file)
+        if len(data) > self._max_bytes // 4:  # it would displace most of the others
+            return
+        temporary = f"{uuid4().hex}.manifest.tmp"
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with open(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as opened:
@@ -115,7 +127,7 @@ class DiskCache:
             return
         self._unchecked = 0
         files = []
-        for file in os.listdir(self._folder):
+        for file in filter(_OWN_NAME.fullmatch, os.listdir(self._folder)):
             with suppress(OSError):
                 found = os.stat(file, dir_fd=self._folder, follow_symlinks=False)
                 files.append((found.st_mtime, found.st_size, file))
@@ -146,10 +158,14 @@ def _private_folder(path: str) -> int:
 
 
 def _file_name(name: Any) -> str:
-    return hashlib.blake2b(repr(name).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashlib.blake2b(repr(name).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() + ".manifest"
 
 
-def _encode(entries: ManifestEntries) -> bytes:
+def _checksum(file: str, stream: Any) -> bytes:
+    return crc32(stream, crc32(file.encode())).to_bytes(_CHECKSUM_BYTES)
+
+
+def _encode(entries: ManifestEntries, file: str) -> bytes:
     arrays = {str(number): array for number, array in entries.columns.items()}
     # Arrow loses the length of a struct without fields.
     if not entries.partition.type.num_fields:
@@ -166,17 +182,18 @@ def _encode(entries: ManifestEntries) -> bytes:
     with pa.ipc.new_stream(sink, schema, options=options) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema))
     stream = sink.getvalue()
-    return b"".join((_LAYOUT, crc32(stream).to_bytes(_CHECKSUM_BYTES), stream))
+    return b"".join((_LAYOUT, _checksum(file, stream), stream))
 
 
-def _decode(data: bytes, manifest: ManifestFile) -> ManifestEntries:
-    """The entries in a file. Raises ``ValueError`` or an error of Arrow for a damaged one."""
+def _decode(data: bytes, file: str, manifest: ManifestFile) -> ManifestEntries:
+    """The entries in a file. Raises ``ValueError``, an error of Arrow or another one if the file is damaged."""
     start = len(_LAYOUT) + _CHECKSUM_BYTES
     stream = memoryview(data)[start:]
-    if not data.startswith(_LAYOUT) or crc32(stream) != int.from_bytes(data[len(_LAYOUT) : start]):
+    if not data.startswith(_LAYOUT) or _checksum(file, stream) != data[len(_LAYOUT) : start]:
         raise ValueError("damaged")
     with pa.ipc.open_stream(stream, options=pa.ipc.IpcReadOptions(use_threads=False)) as reader:
         batch = reader.read_next_batch()
+    batch.validate(full=True)
     stated = batch.schema.metadata
     rows, read = int(stated[b"rows"]), frozenset(map(int, stated[b"read"].split()))
     columns = {f.PARTITION: struct_array([], [], rows)} if f.PARTITION in read else {}

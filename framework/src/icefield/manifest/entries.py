@@ -109,7 +109,9 @@ class ManifestEntries:
         key = (kind, field_id, iceberg_type)
         if key not in self.statistics:
             encoded = self.statistic(kind, field_id)
-            self.statistics[key] = None if encoded is None else decode(iceberg_type, encoded)
+            if encoded is None:  # it may be read later, for another reader of the same dict
+                return None
+            self.statistics[key] = decode(iceberg_type, encoded)
         return self.statistics[key]
 
     def gather_bounds(

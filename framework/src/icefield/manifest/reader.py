@@ -82,7 +82,7 @@ class ManifestReader:
         self.io = io
         self._remembers = remember
         self._scope = cache_scope(io)
-        self._known = KnownManifests(disk_cache(io.properties))
+        self._known = KnownManifests(disk_cache(io.properties) if io.key_length is None else None)
         self._unbounded: set[int] = set()
         self._last: tuple[pa.Schema, ManifestRequest, ManifestReadRequest] | None = None
 
@@ -147,9 +147,14 @@ class ManifestReader:
     ) -> list[ManifestEntries]:
         """Read several manifests as ``read`` does, but decode them together: faster if each has few entries."""
         keys = [self._key(*one) for one in manifests]
-        request = self._served(request)
+        request = missing = self._served(request)
+        known: list[DecodedManifest | None] = [None] * len(keys)
         if self._scope is not None and any(map(KnownManifests.in_memory, keys)):
-            return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
+            known = [self._known.get(key, one, request) for key, (one, _) in zip(keys, manifests, strict=True)]
+            parts = [request if held is None else missing_part(held, request) for held in known]
+            if parts[0] is None or any(part != parts[0] for part in parts):
+                return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
+            missing = parts[0]
         with ExitStack() as opened:
             readers: list[ManifestFormatReader] = []
             files: list[bytes] = []
@@ -157,16 +162,17 @@ class ManifestReader:
                 whole = self.fetch(manifest) if given is None else given
                 readers.append(opened.enter_context(self._opened(manifest, whole)))
                 files.append(whole.data)
-            first = self._first(request)
+            first = self._first(missing)
             scanned = self._scanned(readers, manifests, first)
             made = [
-                self._decoded(manifest, kind, request, reader, len(data), first, one)
+                self._decoded(manifest, kind, missing, reader, len(data), first, one)
                 for (manifest, kind), reader, data, one in zip(manifests, readers, files, scanned, strict=True)
             ]
+        made = [new if held is None else merged(held, new) for held, new in zip(known, made, strict=True)]
         if self._scope is not None and self._remembers:
             for (manifest, _), key, decoded, data in zip(manifests, keys, made, files, strict=True):
                 self._known.put(key, manifest, request, decoded)
-                self._keep(manifest, request, data)
+                self._keep(manifest, missing, data)
         return [decoded.entries for decoded in made]
 
     def _served(self, request: ManifestRequest) -> ManifestRequest:

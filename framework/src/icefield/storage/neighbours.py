@@ -128,11 +128,14 @@ def check_move(
 
 def warn_of_twins(io: FileIO, strategy: CommitStrategy, metadata: TableMetadata, metadata_location: str) -> None:
     """Warn if a metadata file is registered under a second name, or is in a folder with another table's metadata."""
-    known = tables_in(io, strategy, metadata_location, metadata.table_uuid)
+    known: list[tuple[str, str]] = []
+    present = metadata_folder(metadata.location, metadata.properties)
+    for folder in dict.fromkeys((metadata_location.rpartition("/")[0], present)):
+        with suppress(*_UNKNOWN):
+            if found := tables_in(io, strategy, f"{folder}/-", metadata.table_uuid):
+                known += found
+                note_names(io.storage(folder), folder, metadata.table_uuid, several=True)
     if known:
-        note_names(
-            io.storage(metadata_location), metadata_location.rpartition("/")[0], metadata.table_uuid, several=True
-        )
         warn(
             f"{metadata_location} is a version of the table {_names(known)}, which is now registered "
             "twice: two names change the same files. Drop one of the names, without purging it; until then neither can "

@@ -14,13 +14,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from icefield.abc import CommitStrategy
 from icefield.base import compute as pc
 from icefield.base.secrets import without_userinfo
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.metadata import TableMetadata, decode_metadata
+from icefield.metadata import METADATA_FOLDER, TableMetadata, decode_metadata
 from icefield.storage.file_io import FileIO
 from icefield.storage.locations import JOB_FOLDER, LocationProvider
-from icefield.storage.neighbours import owned_only, tables_noted
+from icefield.storage.neighbours import owned_only, tables_in, tables_noted
 from icefield.storage.places import HashedLocations, Mask
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 
@@ -37,13 +38,13 @@ class TableFiles:
     """Selects the files that one table owns, however their locations are spelled.
 
     The table's folders are its location and its folders of data and metadata, now and in its earlier versions. A folder
-    outside of its location counts only if no metadata file of another table is in it or around it. If a note says that
-    another table has files there too, only files with the table's name in their location count, as in the object
-    storage layout.
+    outside of its location counts only if no metadata file of another table is in it or around it; its location does
+    not count if another table of the catalog is there. If a note says that another table has files there too, only
+    files with the table's name in their location count, as in the object storage layout.
     """
 
-    def __init__(self, io: FileIO, metadata: TableMetadata) -> None:
-        self._io, self._metadata = io, metadata
+    def __init__(self, io: FileIO, metadata: TableMetadata, strategy: CommitStrategy | None) -> None:
+        self._io, self._metadata, self._strategy = io, metadata, strategy
         self._everything = not owned_only(io, metadata)
         self._places = HashedLocations(io, "", follows_links=True)
         self._location = self._folder(metadata.location)
@@ -133,7 +134,8 @@ class TableFiles:
         lists = {each.manifest_list.rpartition("/")[0] for each in metadata.snapshots if each.manifest_list is not None}
         for each in [*stated, *sorted(lists - {""})]:
             folder = self._folder(each)
-            if folder not in self._roots:
+            # A list below the location is judged by its path there: another table may have written it.
+            if folder not in self._roots and (each in stated or not folder.startswith(self._location)):
                 self._roots[folder] = each.rstrip("/") if self._is_own(folder, each) else None
                 around = () if folder.startswith(self._location) else _with_parents(each)
                 others = [other for above in around for other in self._noted(above)]
@@ -143,10 +145,22 @@ class TableFiles:
                     self._roots[folder] = None
 
     def _is_own(self, folder: str, stated: str) -> bool:
-        """Whether a stated folder is the table's: below its location, or without a sign of another table."""
+        """Whether a stated folder is the table's: below its own location, or without a sign of another table."""
+        places = [f"{place.rstrip('/')}/" for place in (stated, *folders_around(stated))]
+        if folder == self._location:
+            return not any(self._is_used(place) for place in places)
         if folder.startswith(self._location):
-            return True
-        return not any(self._has_another(f"{place.rstrip('/')}/") for place in (stated, *folders_around(stated)))
+            return self._roots[self._location] is not None
+        return not any(self._has_another(place) for place in places)
+
+    def _is_used(self, place: str) -> bool:
+        """Whether another table is at a location. One that was dropped does not count, if the catalog tells."""
+        strategy, home = self._strategy, f"{place}{METADATA_FOLDER}"
+        if strategy is None or type(strategy).tables_in is CommitStrategy.tables_in:
+            is_there = self._has_another(place)
+        else:
+            is_there = bool(tables_in(self._io, strategy, f"{home}/-"))
+        return is_there or bool(tables_noted(self._io, strategy, home, self._metadata.table_uuid))
 
     def _names_the_table(self, parts: Sequence[str]) -> bool:
         """Whether the folders below a folder of data follow the object storage layout, with the table's context."""

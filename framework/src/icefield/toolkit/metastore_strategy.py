@@ -26,6 +26,7 @@ from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
 from icefield.toolkit.table_folders import (
     folders_to_note,
+    is_of,
     is_registered_twice,
     metadata_files,
     note_folder,
@@ -207,7 +208,7 @@ class MetastoreStrategy(CommitStrategy):
         try:
             known = proposal.base
             logged = self.__logged(base.location) if known is None else _log_of(known)
-            # A log may name any file. The table's own metadata files are in the folders of its base and current files.
+            # A log may name any file. The table's own are in the folders of its base and current file, with its uuid.
             current = f"{metadata_folder(metadata.location, metadata.properties)}/"
             own = {plain_folder(base.location), plain_folder(current)}
             old = sorted(each for each in set(logged) - kept if plain_folder(each) in own)
@@ -215,7 +216,7 @@ class MetastoreStrategy(CommitStrategy):
             shared = [each for each in folders if is_registered_twice(self.file_system, each, metadata.table_uuid)]
             needed = {location for folder in shared for _, location in self.tables_in(folder)}  # by other names
             for location in old:
-                if location not in needed:
+                if location not in needed and is_of(self.file_system, location, metadata.table_uuid):
                     delete_quietly(self.file_system, location)
         except Exception as error:
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)

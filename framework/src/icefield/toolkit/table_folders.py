@@ -84,6 +84,14 @@ def table_uuid_in(system: FileSystem, location: str) -> str | None:
         raise InvalidMetadata(f"{location} is damaged: {error}", location=location) from error
 
 
+def is_of(system: FileSystem, file: str, uuid: str | None) -> bool:
+    """Whether a file is a metadata file of the table with a uuid; False for a damaged one and for any other file."""
+    try:
+        return table_uuid_in(system, file) == uuid
+    except (FileMissing, InvalidMetadata):
+        return False
+
+
 def is_of_another(system: FileSystem, metadata_file: str, uuid: str | None) -> bool:
     """Whether a metadata file belongs to a table with another uuid, or to a view; False for a damaged file."""
     try:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
@@ -20,6 +21,10 @@ from icefield.transaction.snapshots.write_result import WriteResult
 from icefield.transaction.transaction import Transaction
 
 _LONGEST_DELAY: Final = 3_600
+_INTERRUPTED: Final = (
+    "the thread that committed these rows together with its own was interrupted, and whether they are in the table "
+    "cannot be known; load it again and look for them"
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -104,34 +109,31 @@ class AppendQueue:
         error = self._commit(group)
         if error is None:
             return
-        may_pass = isinstance(error, CommitStateUnknown) or (isinstance(error, IcefieldError) and error.retryable)
-        is_of_all = may_pass or len(group) == 1
+        may_pass = own.written.exposed or (isinstance(error, IcefieldError) and error.retryable)
         for queued in group:
-            own_error = error if is_of_all else self._commit([queued])
-            if own_error is not None:
-                queued.error, queued.written.exposed = own_error, isinstance(own_error, CommitStateUnknown)
+            if not may_pass and len(group) > 1:
+                queued.error = self._commit([queued])
+            else:
+                queued.error = copy(error) if queued is not own and isinstance(error, IcefieldError) else error
+                queued.error.__cause__ = error.__cause__
 
     def _commit(self, group: Sequence[_QueuedAppend]) -> Exception | None:
         """Commit the appends as one snapshot, and note their results; return the error instead of raising it."""
-        unknown = CommitStateUnknown(
-            "the thread that committed these rows together with its own was interrupted, and whether they are in the "
-            "table cannot be known; load it again and look for them"
-        )
-        for queued in group:
-            queued.error, queued.written.exposed = unknown, True  # stays after an interrupt of any of the next steps
+        for queued in group:  # stays after an interrupt of any of the next steps
+            queued.error, queued.written.exposed = CommitStateUnknown(_INTERRUPTED), True
         change = self._begin()
         try:
             with change:
                 action = AppendFiles(change.stage, **self._options)
                 action.append_fresh(file for queued in group for file in queued.files).commit()
-        except Exception as error:
+        except BaseException as error:
+            for queued in () if change.context.written.exposed else group:
+                queued.error, queued.written.exposed = None, False  # after an interrupt, its own thread commits it
+            if not isinstance(error, Exception):
+                raise
             with suppress(Exception):
                 self._refresh()  # later appends are written for the present table, such as one that is now encrypted
             return error
-        except BaseException:
-            for queued in () if change.context.written.exposed else group:
-                queued.error, queued.written.exposed = None, False  # its own thread commits it
-            raise
         for queued in group:
             rows = sum(file.record_count for file in queued.files)
             queued.result = WriteResult(action.write_result.snapshot_id, rows, files_added=len(queued.files))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from icefield.abc import MultiTableCatalog
-from icefield.errors import InvalidArgument, NotSupportedByCatalog
-from icefield.metadata import MAIN_BRANCH, TableMetadata
+from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog
+from icefield.metadata import MAIN_BRANCH, Operation, TableMetadata
 from icefield.transaction import ManageSnapshots
 
 from icefield_maintenance.tend.costs import total
@@ -23,9 +24,11 @@ Name = tuple[str, ...]
 class BranchDifference:
     """The difference between a branch and ``main`` in one table, in snapshots since their last common one.
 
-    ``ahead`` are the snapshots of the branch alone, ``behind`` those of ``main`` alone. A branch is merged where it is
-    ahead and not behind. ``added_records`` and ``deleted_records`` are the rows of the snapshots ahead, as their
-    summaries state them.
+    ``ahead`` are the snapshots of the branch alone, ``behind`` those of ``main`` alone. A branch can be merged where it
+    is not both. ``added_records`` and ``deleted_records`` are the rows of the snapshots ahead, as their summaries state
+    them: without equality deletes, and with all rows of files that were written again for a part of their rows.
+    Compaction adds and deletes no rows. ``has_lost_history``: the snapshots that lead from ``main`` to the branch have
+    expired, so that the branch cannot be merged.
     """
 
     table: str
@@ -33,6 +36,7 @@ class BranchDifference:
     behind: int
     added_records: int = 0
     deleted_records: int = 0
+    has_lost_history: bool = False
 
 
 class CatalogBranches:
@@ -41,10 +45,14 @@ class CatalogBranches:
     Changes of several tables are one commit: all of them become visible, or none. They need a catalog that changes
     several tables in one step (``MultiTableCatalog``); others raise ``NotSupportedByCatalog`` before anything is
     changed. Changes of one table work everywhere.
+
+    ``tables`` are the tables in which branches are looked for, all tables of the catalog by default. Each is read, so
+    a user without the right to read all of them names some.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, tables: Iterable[str | Name] | None = None) -> None:
         self._catalog = catalog
+        self._tables = None if tables is None else tuple(tables)
 
     def create(self, name: str, tables: Iterable[str | Name]) -> tuple[str, ...]:
         """Create a branch at the current snapshot of each table, and return the names of the tables.
@@ -52,41 +60,61 @@ class CatalogBranches:
         A table without a snapshot gets an empty one on the branch. Raises ``InvalidArgument`` if a table has a branch
         or tag of that name, or if no table is given, ``NoSuchTable``, and errors of commits.
         """
-        found = [self._catalog.load_table(each).name() for each in tables]
+        found = {each.name(): each.refs() for each in map(self._catalog.load_table, tables)}
         if not found:
             raise InvalidArgument(f"branch '{name}' needs a table: name one at least")
-        return self._changed(found, lambda change: change.create_branch(None, name))
+        if taken := [table for table, refs in found.items() if name in refs]:
+            raise InvalidArgument(f"a branch or tag '{name}' is already in {_listed(taken)}", ref=name)
+        self._change([*found], lambda change: change.create_branch(None, name))
+        return _joined(found)
 
     def list(self) -> dict[str, tuple[str, ...]]:
         """The names of all branches but ``main``, each with its tables. Reads the metadata of every table."""
-        found: dict[str, list[str]] = {}
-        for table in self._catalog.walk_tables():
-            for name, ref in self._catalog.load_table(table).refs().items():
+        found: dict[str, list[Name]] = {}
+        for table, metadata in self._loaded():
+            for name, ref in metadata.refs.items():
                 if ref.is_branch and name != MAIN_BRANCH:
-                    found.setdefault(name, []).append(".".join(table))
-        return {name: tuple(sorted(found[name])) for name in sorted(found)}
+                    found.setdefault(name, []).append(table)
+        return {name: _joined(found[name]) for name in sorted(found)}
 
     def diff(self, name: str) -> tuple[BranchDifference, ...]:
         """The differences of the branch from ``main``, for each table that has it. Raises ``InvalidArgument``."""
-        return tuple(_difference(self._catalog.load_table(each).metadata, each, name) for each in self._having(name))
+        return tuple(self._differences(name).values())
 
     def merge(self, name: str) -> tuple[str, ...]:
-        """Move ``main`` forward to the branch in all tables that have it, and return the tables that change.
+        """Move ``main`` forward to the branch in all tables where it is ahead, and return these tables.
 
-        The branch stays. Raises ``InvalidArgument`` if ``main`` has snapshots that the branch lacks; nothing is
-        changed then.
+        The branch stays. Raises ``InvalidArgument`` if the branch is ahead in a table whose ``main`` has snapshots that
+        the branch lacks, or whose snapshots between the two have expired; nothing is changed then.
         """
-        ahead = [each.table for each in self.diff(name) if each.ahead or each.behind]
-        tables = [each for each in self._having(name) if ".".join(each) in ahead]
-        return self._changed(tables, lambda change: change.fast_forward(MAIN_BRANCH, name))
+        found = self._differences(name)
+        ahead = {table: each for table, each in found.items() if each.ahead}
+        if lost := [table for table, each in ahead.items() if each.has_lost_history]:
+            raise InvalidArgument(
+                f"branch '{name}' cannot be merged: the snapshots between main and the branch have expired in "
+                f"{_listed(lost)}. Where main has not changed since, table.manage_snapshots().replace_branch moves it",
+                ref=name,
+            )
+        if refused := [table for table, each in ahead.items() if each.behind]:
+            raise InvalidArgument(
+                f"branch '{name}' cannot be merged: main has snapshots that the branch lacks in {_listed(refused)}",
+                ref=name,
+            )
+        # The other tables take part, so that a commit to the branch of several tables meanwhile is merged whole.
+        takes_all = isinstance(self._catalog.backend, MultiTableCatalog)
+        tables = [table for table, each in found.items() if each.ahead or (takes_all and not each.behind)]
+        self._change(tables, lambda change: change.fast_forward(MAIN_BRANCH, name))
+        return _joined(ahead)
 
     def drop(self, name: str) -> tuple[str, ...]:
         """Drop the branch from all tables that have it, and return these. Its snapshots stay until they expire."""
         if name == MAIN_BRANCH:
             raise InvalidArgument("the branch 'main' of a table cannot be dropped")
-        return self._changed(self._having(name), lambda change: change.remove_branch(name))
+        found = [table for table, _ in self._having(name)]
+        self._change(found, lambda change: change.remove_branch(name))
+        return _joined(found)
 
-    def _changed(self, tables: Sequence[Name], change: Callable[[ManageSnapshots], ManageSnapshots]) -> tuple[str, ...]:
+    def _change(self, tables: Sequence[Name], change: Callable[[ManageSnapshots], ManageSnapshots]) -> None:
         backend = self._catalog.backend
         if len(tables) > 1 and not isinstance(backend, MultiTableCatalog):
             raise NotSupportedByCatalog(
@@ -96,31 +124,57 @@ class CatalogBranches:
         with self._catalog.transaction() as transaction:
             for each in tables:
                 change(ManageSnapshots(transaction.table(each).stage)).commit()
-        return tuple(".".join(each) for each in tables)
 
-    def _having(self, name: str) -> Sequence[Name]:
-        """The tables that have the branch, sorted. Raises ``InvalidArgument`` if none has it."""
-        found = []
-        for table in self._catalog.walk_tables():
-            ref = self._catalog.load_table(table).refs().get(name)
+    def _differences(self, name: str) -> dict[Name, BranchDifference]:
+        return {table: _difference(metadata, table, name) for table, metadata in self._having(name)}
+
+    def _having(self, name: str) -> Iterator[tuple[Name, TableMetadata]]:
+        """The tables that have the branch, sorted by their names. Raises ``InvalidArgument`` if none has it."""
+        has_any = False
+        for table, metadata in self._loaded():
+            ref = metadata.refs.get(name)
             if ref is not None and ref.is_branch:
-                found.append(table)
-        if not found:
+                has_any = True
+                yield table, metadata
+        if not has_any:
             raise InvalidArgument(f"no table of catalog '{self._catalog.name}' has a branch '{name}'")
-        return sorted(found)
+
+    def _loaded(self) -> Iterator[tuple[Name, TableMetadata]]:
+        """The tables, sorted by their names. Those that are dropped meanwhile are left out, unless they were named."""
+        if self._tables is not None:
+            found = {table.name(): table.metadata for table in map(self._catalog.load_table, self._tables)}
+            yield from sorted(found.items(), key=lambda each: each[0])
+            return
+        for name in sorted(self._catalog.walk_tables()):
+            with suppress(NoSuchTable):
+                yield name, self._catalog.load_table(name).metadata
+
+
+def _joined(tables: Iterable[Name]) -> tuple[str, ...]:
+    return tuple(".".join(each) for each in tables)
+
+
+def _listed(tables: Sequence[Name]) -> str:
+    more = f", and {len(tables) - 5:,} more" if len(tables) > 5 else ""
+    return ", ".join(_joined(tables[:5])) + more
 
 
 def _difference(metadata: TableMetadata, table: Name, name: str) -> BranchDifference:
     heads = [metadata.head(name), metadata.head(MAIN_BRANCH)]
     own, main = ([] if head is None else [*metadata.ancestor_ids(head)] for head in heads)
     of_own, of_main = set(own), set(main)
-    ahead = [each for each in own if each not in of_main]
+    ahead = [each for each in metadata.ancestors(heads[0]) if each.snapshot_id not in of_main]
     behind = [each for each in main if each not in of_own]
-    snapshots = [metadata.snapshot_by_id(each) for each in ahead]
-    added, deleted = (
-        sum(total(each.summary.get(key)) for each in snapshots if each is not None)
-        for key in ("added-records", "deleted-records")
+    changing = [each.summary for each in ahead if each.operation is not Operation.REPLACE]
+    added, *deleted = (
+        sum(total(summary.get(key)) for summary in changing)
+        for key in ("added-records", "deleted-records", "added-position-deletes", "removed-position-deletes")
     )
     return BranchDifference(
-        table=".".join(table), ahead=len(ahead), behind=len(behind), added_records=added, deleted_records=deleted
+        table=".".join(table),
+        ahead=len(ahead),
+        behind=len(behind),
+        added_records=added,
+        deleted_records=max(0, deleted[0] + deleted[1] - deleted[2]),
+        has_lost_history=bool(ahead and main) and len(ahead) == len(own) and ahead[-1].parent_snapshot_id is not None,
     )

@@ -1,4 +1,7 @@
-"""Erasing rows: from every branch and every earlier version of a table, as a law on personal data may demand."""
+"""Erasing rows: from every branch and every earlier version of a table, as a law on personal data may demand.
+
+Errors with an attribute ``summary`` have a text without any value of the filter or of rows.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ def erase(
     _refuse_staged(table)
     # The files of an expiry that was interrupted are deleted now; no snapshot expires.
     asked = Retention.asked(0, 0, None, ())
-    files = _deleted(table, expire(target, asked, dry_run=False, clean_files=True))
+    try:
+        files = _deleted(table, expire(target, asked, dry_run=False, clean_files=True))
+    except InvalidArgument as error:
+        raise InvalidArgument(str(error), summary=str(error)) from error
     examined = _Examined(table, row_filter)
     if not always and not any(examined.rows(each.snapshot_id) for each in reversed(table.snapshots())):
         return EraseResult(files_deleted=files, files_examined=examined.files)
@@ -79,9 +85,8 @@ def erase(
                 files_deleted=files,
                 files_examined=proof.files,
             )
-    raise ValidationFailed(
-        f"others changed table {'.'.join(table.name())} whenever its rows were erased: erase them once more"
-    )
+    message = f"others changed table {'.'.join(table.name())} whenever its rows were erased: erase them once more"
+    raise ValidationFailed(message, summary=message)
 
 
 class _Examined:
@@ -128,21 +133,22 @@ def _refuse_staged(table: Table) -> None:
     for each in table.snapshots():
         staged = each.summary.get("wap.id")
         if staged is not None and each.snapshot_id not in known and staged not in published:
-            raise InvalidArgument(
+            message = (
                 f"snapshot {each.snapshot_id} is a staged write (wap.id={staged}) and would be lost: publish it, or "
-                "expire it by its id, and erase then",
-                snapshot_id=each.snapshot_id,
+                "expire it by its id, and erase then"
             )
+            raise InvalidArgument(message, snapshot_id=each.snapshot_id, summary=message)
 
 
 def _tags_to_remove(table: Table, examined: _Examined, remove_tags: bool) -> tuple[str, ...]:
     """Remove the tags that keep such rows, and return their names. Raises ``InvalidArgument`` if none may go."""
     tags = tuple(name for name in _refs(table, RefType.TAG) if _keeps(table, examined, name))
     if tags and not remove_tags:
-        raise InvalidArgument(
+        message = (
             f"tag '{tags[0]}' keeps a version with rows to erase, or with equality deletes or entries of removed files "
             f"that may hold their values: remove it first, or pass remove_tags=True, which removes {', '.join(tags)}"
         )
+        raise InvalidArgument(message, summary=message)
     if tags:
         change = table.manage_snapshots()
         for name in tags:
@@ -185,12 +191,14 @@ def _deleted(table: Table, expired: ExpireSnapshotsResult) -> int:
     """The number of files that an expiry deleted. Raises ``ValidationFailed`` if it had to leave some."""
     story = f"earlier versions of table {'.'.join(table.name())} have expired, but"
     if expired.undeleted:
-        raise ValidationFailed(
+        message = (
             f"{story} the store did not delete {expired.undeleted:,} of their files, which the log names: erase again"
         )
+        raise ValidationFailed(message, summary=message)
     if expired.kept_files:
+        kept = f"{story} {expired.kept_files:,} of their files are outside of its folders and were kept"
+        # Names of folders may be values of rows.
         raise ValidationFailed(
-            f"{story} {expired.kept_files:,} of their files are outside of its folders and were kept, in "
-            f"{', '.join(expired.kept_folders)}: delete them if no other table needs them"
+            f"{kept}, in {', '.join(expired.kept_folders)}: delete them if no other table needs them", summary=kept
         )
     return expired.files

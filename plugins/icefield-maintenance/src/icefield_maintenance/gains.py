@@ -91,6 +91,7 @@ def of_equality_deletes(table: Table) -> Gain | None:
     return Gain(
         operation="convert_equality_deletes",
         before=planned.converted_equality_delete_files,
+        after=min(1, planned.read_data_files),
         saved=planned.converted_bytes,
         rewritten=planned.converted_bytes + planned.read_bytes,
         read_files=planned.read_data_files,

@@ -169,6 +169,7 @@ def test_a_rewrite_that_hangs_is_overdue_and_the_run_goes_on_with_one_thread(
     assert hanging.calls == 1
     hanging.end()
     until(tending)
+    assert tending._record.flush(60)
     recorded = catalog.load_table(RECORD).scan("table = 'db.a'").to_arrow().to_pylist()
     # No operation follows an overdue one.
     assert {each["operation"] for each in recorded} == {"rewrite_data_files"}

@@ -84,11 +84,24 @@ def test_a_goal_that_cannot_be_used_is_refused_where_it_is_set(key: str) -> None
         ({"budget": {"concurrency": 0}}, "concurrency"),
         ({"lease": "0s"}, "lease"),
         ({"erasures": [{"name": "a", "tables": "*", "where": "n = 1", "by": dt.date(2026, 1, 1)}]}, "need a record"),
+        ({"record": "tend"}, "'tend' is no name of a record such as ops.tend"),
+        ({"record": ""}, "'' is no name of a record"),
+        ({"record": "ops..tend"}, "is no name of a record"),
+        ({"rules": [{"tables": "*", "snapshot-age": ["5d"]}]}, r"\['5d'\] is neither a number nor"),
+        ({"budget": {"bytes-per-day": {}}}, "{} is neither a number nor"),
     ],
 )
 def test_a_wrong_policy_is_refused_with_its_key(given: dict[str, Any], expected: str) -> None:
     with pytest.raises(InvalidArgument, match=expected):
         Policy.from_mapping(given)
+
+
+@pytest.mark.parametrize("where", ["", "(((", "email = ann@a.example", "email == 'ann@a.example' and"])
+def test_an_erasure_with_an_unreadable_filter_is_refused_before_its_day_without_its_values(where: str) -> None:
+    erasure = {"name": "request 7", "tables": "*", "where": where, "by": dt.date(2026, 12, 31)}
+    with pytest.raises(InvalidArgument, match="the filter of erasure 'request 7' cannot be read") as refused:
+        Policy.from_mapping({"record": "ops.tend", "erasures": [erasure]})
+    assert "ann@" not in str(refused.value)
 
 
 def test_a_policy_is_read_from_toml(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -51,11 +52,57 @@ def test_deleted_rows_leave_a_file_when_their_share_reaches_the_goal() -> None:
     kept = simulate([history], Schedule(goals=Goals(deleted_rows=0.4)), days=1)
     assert (kept.rewritten_bytes, kept.scan_bytes) == (0, 24 * 10 * MIB)
     done = simulate([history], Schedule(goals=Goals(deleted_rows=0.2)), days=1)
-    assert done.rewritten_bytes == 0  # nothing ticks after the last commit
-    later = History(commits=(*commits, SimulatedCommit(3.5, 1, (MIB,), 100)), scanned_partitions=2)
-    done = simulate([later], Schedule(goals=Goals(deleted_rows=0.2)), days=1)
     assert done.rewritten_bytes == 10 * MIB
-    assert done.scan_bytes < 24 * 11 * MIB
+    assert done.scan_bytes == (2 * 10 + 22 * 7) * MIB
+
+
+def test_maintenance_goes_on_after_the_last_commit() -> None:
+    nightly = simulate([batch(6)], NIGHTLY, days=4)
+    assert (nightly.rewritten_bytes, nightly.rewritten_files) == (3 * 6 * MIB, 6 + 1 + 1)
+    assert simulate([batch(6)], Schedule(goals=Goals(files_per_scan=3)), days=4).rewritten_files == 4
+
+
+def test_a_removed_file_leaves_a_partition_whole_or_out_of_the_file_that_it_was_merged_into() -> None:
+    commits = [SimulatedCommit(hour, 0, (MIB,), 100 + hour) for hour in range(5)]
+    commits.append(SimulatedCommit(5, 0, (MIB // 2,), 52, removed=(103,)))
+    history = History(commits=tuple(commits), scanned_partitions=1)
+    as_it_is = simulate([history], NEVER, days=0.25)
+    assert (as_it_is.scan_requests, as_it_is.scan_bytes) == (1 + 2 + 3 + 4 + 5 + 5, (1 + 2 + 3 + 4 + 5 + 4.5) * MIB)
+    merged = simulate([history], Schedule(goals=Goals(files_per_scan=1), every=4.5), days=0.25)
+    assert merged.scan_requests == 1 + 2 + 3 + 4 + 0.5 * 5 + 0.5 * 1 + 2
+    assert merged.scan_bytes == pytest.approx((1 + 2 + 3 + 4 + 5 + 4.5) * MIB, rel=1e-3)
+    replaced = History(commits=(*commits[:5], SimulatedCommit(5, 0, (MIB,), 1, removed=(100, 101, 102, 103, 104))))
+    assert simulate([replaced], NEVER, days=0.25).scan_requests == 1 + 2 + 3 + 4 + 5 + 1
+
+
+def test_a_file_above_the_target_size_is_no_negative_debt() -> None:
+    history = History(commits=(SimulatedCommit(0, 0, (700 * MIB,), 1), SimulatedCommit(0, 1, (MIB, MIB), 2)))
+    assert simulate([history], NEVER, days=1).debt == 1
+
+
+def test_the_target_size_of_a_history_is_that_of_its_table() -> None:
+    files = tuple(SimulatedCommit(hour, 0, (60 * MIB,), 1) for hour in range(8))
+    rewrites = [simulate([History(commits=files, target=each << 20)], NIGHTLY, days=1.5) for each in (64, 512)]
+    assert [each.rewritten_files for each in rewrites] == [8, 8]
+    goal = Schedule(goals=Goals(files_per_scan=2))
+    kept, merged = (simulate([History(commits=files, target=each << 20)], goal, days=1) for each in (64, 512))
+    assert (kept.rewritten_files, merged.rewritten_files > 0) == (0, True)
+
+
+@pytest.mark.parametrize("stated", [-5, 0, 2**62])
+def test_a_history_with_impossible_numbers_ends(stated: int) -> None:
+    commits = (
+        SimulatedCommit(0, 0, (max(0, stated),) * 3, max(0, stated)),
+        SimulatedCommit(1, 0, (), 0, stated, stated),
+        SimulatedCommit(2, 0, (), 0, 0, -stated, (stated, 5)),
+    )
+    for schedule in (NEVER, NIGHTLY, Schedule(goals=PRESETS["upsert-heavy"])):
+        rewrites_too_much = stated > 0 and schedule.every == 1
+        with pytest.raises(InvalidArgument, match="1,000,000 files") if rewrites_too_much else nullcontext():
+            costs = simulate([History(commits=commits)], schedule, days=2)
+            assert costs.scan_requests >= 0
+            assert costs.debt >= 0
+            assert costs.rewritten_bytes >= 0
 
 
 @pytest.mark.parametrize("limit", [2, 4])

@@ -10,12 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, clear_caches
+from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import CommitFailed
 from icefield_maintenance import MaintenanceTable
 from icefield_maintenance.tend import CommittedTables, Policy, TendedOperation, Tending, runner
-from icefield_maintenance.tend.record import SCHEMA, TendRecord
+from icefield_maintenance.tend.past import RecordedPast
+from icefield_maintenance.tend.record import SCHEMA
 from pickling_runner import PicklingRunner
 from tables import ids, memory_catalog, new_table, rows
+from tended_tables import add_to_record
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -185,6 +188,17 @@ def test_deletes_are_converted_packed_and_dropped_before_files_are_rewritten(cat
     assert outcomes(Tending(catalog, policy(delete_files=2, deleted_rows=0.05)).run()) == []
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_the_plan_of_a_conversion_counts_the_file_that_it_adds(catalog: Catalog, version: str) -> None:
+    table = new_table(catalog=catalog, properties={"format-version": version})
+    table.append(rows(range(100)))
+    for number in range(6):
+        table.delete_by_equality(pa.table({"id": pa.array([number], pa.int64())}), ["id"])
+    (found,) = Tending(catalog, policy(delete_files=2)).run()
+    assert (found.operation, found.outcome) == ("convert_equality_deletes", "done")
+    assert found.planned_requests == found.measured_requests == 5
+
+
 def test_statistics_are_renewed_by_their_age(catalog: Catalog, clock: Clock) -> None:
     table = appended(catalog, partition_spec=["kind"])
     wanted = policy(statistics_age="1d")
@@ -194,6 +208,17 @@ def test_statistics_are_renewed_by_their_age(catalog: Catalog, clock: Clock) -> 
     assert outcomes(Tending(catalog, wanted).run()) == []  # nothing has changed
     table.append(rows([9]))
     assert outcomes(Tending(catalog, wanted).run()) == both
+
+
+def test_the_bytes_that_statistics_read_are_of_the_budget_and_not_in_vain(catalog: Catalog) -> None:
+    for name in ("db.a", "db.b"):
+        appended(catalog, name)
+    size = sum(catalog.load_table("db.a").inspect.files()["file_size_in_bytes"].to_pylist())
+    wanted = policy(statistics_age="1h", budget={"bytes-per-day": size * 3 // 2})
+    done, waiting = Tending(catalog, wanted).run()
+    assert (done.outcome, done.rewritten_bytes, done.planned_rewrite) == ("done", size, size)
+    assert not done.was_in_vain
+    assert (waiting.outcome, "bytes left today" in waiting.message) == ("postponed", True)
 
 
 def test_orphans_are_looked_for_once_in_their_age(catalog: Catalog, clock: Clock) -> None:
@@ -206,7 +231,7 @@ def test_orphans_are_looked_for_once_in_their_age(catalog: Catalog, clock: Clock
         "remove_orphan_files",
         "the last search for orphan files was 96 hours ago",
     )
-    TendRecord(catalog, "ops.tend", 0).add(replace(planned, outcome="done"))
+    add_to_record(catalog, "ops.tend", replace(planned, outcome="done"))
     assert outcomes(Tending(catalog, wanted).run(dry_run=True)) == []
 
 
@@ -230,6 +255,60 @@ def test_the_message_of_a_failed_erasure_does_not_quote_its_filter(catalog: Cata
     (found,) = Tending(catalog, Policy.from_mapping({"record": "ops.tend", "erasures": [erasure]})).run()
     assert (found.outcome, found.message) == ("failed", "InvalidExpression")
     assert "ann@" not in str(recorded(catalog))
+
+
+@pytest.mark.parametrize(
+    ("properties", "tag", "message"),
+    [
+        ({"gc.enabled": "false"}, None, "its property 'gc.enabled' is false"),
+        ({}, "release", "tag 'release' keeps a version with rows to erase"),
+    ],
+)
+def test_the_record_says_why_a_table_refuses_an_erasure(
+    catalog: Catalog, properties: dict[str, str], tag: str | None, message: str
+) -> None:
+    table = appended(catalog, properties=properties)
+    if tag:
+        head = table.refresh().current_snapshot()
+        assert head is not None
+        table.manage_snapshots().create_tag(head.snapshot_id, tag).commit()
+    erasure = {"name": "nine", "tables": "db.*", "where": "id = 3", "by": dt.date(2026, 1, 1)}
+    (found,) = Tending(catalog, Policy.from_mapping({"record": "ops.tend", "erasures": [erasure]})).run()
+    assert found.outcome == "failed"
+    assert message in found.message
+    assert message in str(recorded(catalog))
+    assert "id = 3" not in str(recorded(catalog))
+
+
+def test_the_record_says_that_files_outside_of_a_table_still_hold_erased_rows(catalog: Catalog) -> None:
+    table = appended(catalog)
+    outside = f"{table.location()}-outside/id=7/file.parquet"
+    (path,) = (each.file.file_path for each in table.scan("id = 3").plan_files())
+    MemoryFileSystem.files[outside] = MemoryFileSystem.files[path]
+    table.add_files([outside])
+    erasure = {"name": "ten", "tables": "db.*", "where": "id = 3", "by": dt.date(2026, 1, 1)}
+    (found,) = Tending(catalog, Policy.from_mapping({"record": "ops.tend", "erasures": [erasure]})).run()
+    assert found.outcome != "done"
+    assert "1 of their files are outside of its folders and were kept" in found.message
+    assert "id=7" not in str(recorded(catalog))
+
+
+@pytest.mark.parametrize("method", ["_surveyed", "_maintained"])
+def test_a_table_that_is_dropped_meanwhile_is_left_out(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    for name in ("db.a", "db.b", "db.c"):
+        appended(catalog, name)
+    original = getattr(Tending, method)
+
+    def dropping(tending: Tending, of: Any) -> Any:
+        if getattr(of, "table", of) == ("db", "b"):
+            catalog.drop_table("db.b")
+        return original(tending, of)
+
+    monkeypatch.setattr(Tending, method, dropping)
+    found = outcomes(Tending(catalog, policy(files_per_scan=4)).run())
+    assert sorted(found) == [(name, "rewrite_data_files", "done") for name in ("db.a", "db.c")]
 
 
 def test_a_table_keeps_the_snapshots_that_its_properties_ask_for(catalog: Catalog) -> None:
@@ -257,14 +336,13 @@ def test_a_number_of_snapshots_of_main_expires_no_staged_write_and_no_snapshot_o
     assert 7 in ids(table.refresh())
 
 
-def test_an_erasure_that_failed_a_thousand_times_stops_no_other_erasure(catalog: Catalog) -> None:
-    appended(catalog)
-    record = TendRecord(catalog, None, 0)
+def test_an_erasure_that_failed_a_thousand_times_stops_no_other_erasure() -> None:
+    past = RecordedPast()
     failed = TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="failed")
-    for _ in range(1100):
-        record.add(failed)
     now_ms = int(failed.at.timestamp() * 1000)
-    assert 23 * HOUR_MS < record.pause_ms("db.t", "erase", now_ms) <= DAY_MS
+    for _ in range(1100):
+        past.note(failed, now_ms)
+    assert 23 * HOUR_MS < past.pause_ms("db.t", "erase", now_ms) <= DAY_MS
 
 
 def test_work_is_done_by_a_runner(catalog: Catalog) -> None:
@@ -307,8 +385,8 @@ def test_the_record_is_read_with_its_columns(catalog: Catalog) -> None:
 
 def test_a_row_of_the_record_without_costs_stops_no_run(catalog: Catalog) -> None:
     appended(catalog)
-    record = TendRecord(catalog, "ops.tend", 0)
-    record.add(TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="done"))
+    done = TendedOperation(at=dt.datetime.now(dt.UTC), table="db.t", operation="erase", outcome="done")
+    add_to_record(catalog, "ops.tend", done)
     row = {"at": dt.datetime.now(dt.UTC), "table": "db.t", "operation": "erase", "outcome": "done"}
     catalog.load_table("ops.tend").append(pa.Table.from_pylist([row], schema=SCHEMA))
     found = Tending(catalog, policy(files_per_scan=4, budget={"hours-per-day": 1})).run()

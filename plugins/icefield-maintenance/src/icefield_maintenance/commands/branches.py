@@ -8,12 +8,20 @@ from icefield_cli import Context
 
 from icefield_maintenance import CatalogBranches
 
-_DIFFERENCE = ("table", "ahead", "behind", "added_records", "deleted_records")
+_DIFFERENCE = ("table", "ahead", "behind", "added_records", "deleted_records", "has_lost_history")
 
 
-def run(context: Context, name: str | None, create: tuple[str, ...], diff: bool, merge: bool, drop: bool) -> None:
+def run(
+    context: Context,
+    name: str | None,
+    create: tuple[str, ...],
+    diff: bool,
+    merge: bool,
+    drop: bool,
+    tables: tuple[str, ...],
+) -> None:
     """Run the command."""
-    branches = CatalogBranches(context.catalog)
+    branches = CatalogBranches(context.catalog, tables or None)
     if name is None or not (create or diff or merge or drop):
         found = branches.list()
         rows = ({"branch": each, "table": table} for each in found if name in (None, each) for table in found[each])
@@ -23,9 +31,10 @@ def run(context: Context, name: str | None, create: tuple[str, ...], diff: bool,
         context.rows((asdict(each) for each in branches.diff(name)), _DIFFERENCE)
         return
     if create:
-        verb, tables = "created", branches.create(name, create)
+        verb, changed = "created", branches.create(name, create)
     elif merge:
-        verb, tables = "merged", branches.merge(name)
+        verb, changed = "merged", branches.merge(name)
     else:
-        verb, tables = "dropped", branches.drop(name)
-    context.say(f"{verb} branch {name} of {len(tables):,} tables", branch=name, tables=list(tables))
+        verb, changed = "dropped", branches.drop(name)
+    noun = "table" if len(changed) == 1 else "tables"
+    context.say(f"{verb} branch {name} of {len(changed):,} {noun}", branch=name, tables=list(changed))

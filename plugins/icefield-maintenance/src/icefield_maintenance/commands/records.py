@@ -194,8 +194,15 @@ COMMANDS = (
             Option("diff", "Compare the branch with main, in each table.", "flag"),
             Option("merge", "Move main forward to the branch, in each table.", "flag"),
             Option("drop", "Drop the branch from each table.", "flag"),
+            Option(
+                "tables",
+                "Look for branches in this table alone; repeatable.",
+                spellings=("--table",),
+                metavar="NAME",
+                is_repeatable=True,
+            ),
         ),
-        exclusive=(("create", "diff", "merge", "drop"),),
+        exclusive=(("create", "diff", "merge", "drop"), ("create", "tables")),
         goes_with=dict.fromkeys(("create", "diff", "merge", "drop"), ("name",)),
     ),
     Command(

@@ -28,8 +28,8 @@ def run(
     partitions: int | None,
 ) -> None:
     """Run the command."""
-    if not (days and every and tables):
-        raise WrongUsage("--days, --every and --tables must not be 0")
+    if not (days and every and tables) or partitions == 0:
+        raise WrongUsage("--days, --every, --tables and --partitions must not be 0")
     schedules = {"none": NEVER, "nightly": NIGHTLY}
     schedules |= {name: Schedule(goals=goals, every=every / _HOUR_MS) for name, goals in PRESETS.items()}
     if table is not None:
@@ -52,7 +52,7 @@ def _read(history: History, scans: int | None, partitions: int | None) -> Histor
     return replace(
         history,
         scans_per_day=history.scans_per_day if scans is None else scans,
-        scanned_partitions=partitions or history.scanned_partitions,
+        scanned_partitions=history.scanned_partitions if partitions is None else partitions,
     )
 
 

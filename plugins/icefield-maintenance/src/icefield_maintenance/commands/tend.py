@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 
 from icefield.errors import IcefieldError
 from icefield_cli import Context, Row, size
@@ -27,7 +28,9 @@ def run(context: Context, policy: str | None, tables: tuple[str, ...], every: in
         began = time.monotonic()
         outcomes: Counter[str] = Counter()
         try:
-            context.rows(_rows(tending, names, dry_run, outcomes), _COLUMNS, _for_people)
+            rows = _rows(tending, names, dry_run, outcomes)
+            for first in rows:  # a round without an operation prints no heading
+                context.rows(chain([first], rows), _COLUMNS, _for_people)
         except IcefieldError as error:
             if every is None:
                 raise

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from icefield.abc import OperationProgress, WorkRunner
+from icefield.abc import OperationProgress
 from icefield.engine import CONTENT_KINDS, FileKind
 from icefield.errors import IcefieldError
 from icefield.metadata import TableMetadata, apply_updates, with_metadata_log
@@ -50,7 +50,7 @@ def expire(target: TableAccess, asked: Retention, *, dry_run: bool, clean_files:
 
     def unreachable_in(metadata: TableMetadata, location: str | None) -> Unreachable:
         kept = with_what_is_stored(after.io, metadata, location)
-        return _found(after.io, before, kept, location, target.runner)
+        return _found(after.io, before, kept, location, target)
 
     try:
         found = target.reading(after.metadata, after.metadata_location, unreachable_in)
@@ -68,18 +68,18 @@ def _foreseen(target: TableAccess, asked: Retention, clean_files: bool) -> Expir
     after = apply_updates(before, changes.updates)
     if after is not before and target.metadata_location is not None:
         after = with_metadata_log(after, target.metadata_location, before.last_updated_ms)
-    found = _found(io, before, after, target.metadata_location, target.runner) if clean_files else None
+    found = _found(io, before, after, target.metadata_location, target) if clean_files else None
     return result_of(before, expired, found, dry_run=True)
 
 
 def _found(
-    io: FileIO, before: TableMetadata, after: TableMetadata, location: str | None, runner: WorkRunner | None
+    io: FileIO, before: TableMetadata, after: TableMetadata, location: str | None, target: TableAccess
 ) -> Unreachable:
     gone = left_behind(io, after, before.snapshots)
     gone.add(Gone.between(before, after))
-    found = unreachable(io, after, gone, location, runner)
+    found = unreachable(io, after, gone, location, target.runner)
     if found:
-        found.keep_others(TableFiles(io, before))
+        found.keep_others(TableFiles(io, before, target.strategy))
     return found
 
 

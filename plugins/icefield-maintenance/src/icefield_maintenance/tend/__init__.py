@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from icefield_maintenance.tend.costs import ScanCost
     from icefield_maintenance.tend.goals import Goals
     from icefield_maintenance.tend.outlook import TableOutlook, outlook_of
+    from icefield_maintenance.tend.past import TendedOperation
     from icefield_maintenance.tend.planning import Decision
     from icefield_maintenance.tend.policy import Policy
-    from icefield_maintenance.tend.record import TendedOperation
     from icefield_maintenance.tend.runner import Tending
 
 __getattr__, __dir__ = lazy_names(__name__)

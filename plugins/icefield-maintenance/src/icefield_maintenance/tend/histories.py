@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
-from icefield.metadata import Operation
+from icefield.metadata import WRITE_TARGET_FILE_SIZE, Operation, get_int
 
+from icefield_maintenance.tend.quantities import FileSize
 from icefield_maintenance.tend.simulator import History, SimulatedCommit
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ _MIB: Final = 1 << 20
 _ROW_BYTES: Final = 100
 _HOURS: Final = 24
 _HOUR_MS: Final = 3_600_000
+_EXISTING: Final = 0
 _ADDED: Final = 1
+_OF_FILE: Final = ("content", "file_path", "file_size_in_bytes", "record_count", "partition", "content_offset")
 
 
 def _append_only(rng: random.Random, hours: int) -> Iterator[SimulatedCommit]:
@@ -81,31 +85,67 @@ def recorded(table: Table, *, scans_per_day: float = 24.0, scanned_partitions: i
     if not snapshots:
         raise InvalidArgument(f"table {'.'.join(table.name())} has no snapshot to replay")
     start = min(each.timestamp_ms for each in snapshots.values())
-    found: dict[tuple[int, str], list[Any]] = {}
-    with table.inspect.scan("all_entries").to_arrow_batch_reader() as batches:
+    found: dict[tuple[int, str], _RecordedFiles] = {}
+    known, wanted = pa.array(snapshots, pa.int64()), _wanted(table)
+    with table.inspect.scan("all_entries", selected_fields=wanted).to_arrow_batch_reader() as batches:
         for batch in batches:
-            rows = batch.filter(pc.equal(batch.column("status"), pa.scalar(_ADDED, pa.int32())))
-            files = pa.Table.from_batches([rows]).select(["snapshot_id", "data_file"]).to_pylist()
-            for row in files:
-                if row["snapshot_id"] in snapshots:
-                    found.setdefault((row["snapshot_id"], _key(row["data_file"])), []).append(row["data_file"])
+            of_commits = pc.is_in(batch.column("snapshot_id"), value_set=known)
+            changes = pc.not_equal(batch.column("status"), pa.scalar(_EXISTING, pa.int32()))
+            for row in batch.filter(pc.and_(of_commits, changes)).to_pylist():
+                files = found.setdefault((row["snapshot_id"], _key(row["data_file"])), _RecordedFiles())
+                changed = files.added if row["status"] == _ADDED else files.removed
+                changed[_identity(row["data_file"])] = row["data_file"]
     numbers: dict[str, int] = {}
-    commits = []
-    for (snapshot_id, key), entries in sorted(found.items(), key=lambda each: snapshots[each[0][0]].timestamp_ms):
-        unique = {each["file_path"]: each for each in entries}.values()
-        data = [each for each in unique if each["content"] == 0]
-        deletes = [each for each in unique if each["content"] != 0]
-        commits.append(
-            SimulatedCommit(
-                (snapshots[snapshot_id].timestamp_ms - start) / _HOUR_MS,
-                numbers.setdefault(key, len(numbers)),
-                tuple(each["file_size_in_bytes"] for each in data),
-                sum(each["record_count"] for each in data),
-                sum(each["record_count"] for each in deletes),
-                len(deletes),
-            )
+    commits = tuple(
+        files.commit((snapshots[snapshot_id].timestamp_ms - start) / _HOUR_MS, numbers.setdefault(key, len(numbers)))
+        for (snapshot_id, key), files in sorted(found.items(), key=lambda each: snapshots[each[0][0]].timestamp_ms)
+    )
+    target = FileSize.nearest(get_int(table.metadata.properties, WRITE_TARGET_FILE_SIZE))
+    return History(
+        commits=commits, scans_per_day=scans_per_day, scanned_partitions=scanned_partitions, target=int(target)
+    )
+
+
+@dataclass(slots=True)
+class _RecordedFiles:
+    """The files that a snapshot adds to a partition and removes from it, each once."""
+
+    added: dict[object, dict[str, Any]] = field(default_factory=dict)
+    removed: dict[object, dict[str, Any]] = field(default_factory=dict)
+
+    def commit(self, hour: float, partition: int) -> SimulatedCommit:
+        (data, deletes), (old_data, old_deletes) = map(_by_content, (self.added, self.removed))
+        deleted = sum(map(_rows, deletes)) - sum(map(_rows, old_deletes))
+        return SimulatedCommit(
+            hour,
+            partition,
+            tuple(max(0, each["file_size_in_bytes"]) for each in data),
+            sum(map(_rows, data)),
+            max(0, deleted),
+            len(deletes) - len(old_deletes),
+            tuple(map(_rows, old_data)),
         )
-    return History(commits=tuple(commits), scans_per_day=scans_per_day, scanned_partitions=scanned_partitions)
+
+
+def _by_content(files: dict[object, dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The data files, and the delete files."""
+    data = [each for each in files.values() if each["content"] == 0]
+    return data, [each for each in files.values() if each["content"] != 0]
+
+
+def _rows(file: dict[str, Any]) -> int:
+    return max(0, int(file["record_count"]))
+
+
+def _wanted(table: Table) -> tuple[str, ...]:
+    """The columns of ``all_entries`` that a history needs. Not every table has partitions and deletion vectors."""
+    fields = {each.name for each in table.inspect.scan("all_entries").schema.field("data_file").type}
+    return "status", "snapshot_id", *(f"data_file.{name}" for name in _OF_FILE if name in fields)
+
+
+def _identity(file: dict[str, Any]) -> object:
+    """Deletion vectors share a file."""
+    return file["file_path"], file.get("content_offset")
 
 
 def _key(file: dict[str, Any]) -> str:

@@ -12,16 +12,10 @@ from icefield.metadata import get_bool
 from icefield_maintenance.properties import TEND_ENABLED
 from icefield_maintenance.tend.goals import GOALS, Goals, goals_in
 from icefield_maintenance.tend.lease import TableLease
+from icefield_maintenance.tend.past import RecordedPast, TendedOperation, bytes_left, reason_to_wait, within
 from icefield_maintenance.tend.planning import Decision, decisions_by
 from icefield_maintenance.tend.policy import Policy
-from icefield_maintenance.tend.record import (
-    TendedOperation,
-    TendRecord,
-    bytes_left,
-    reason_to_wait,
-    recorded_operations,
-    within,
-)
+from icefield_maintenance.tend.record import recorded_operations
 
 if TYPE_CHECKING:
     from icefield import Table
@@ -61,13 +55,14 @@ def outlook_of(table: Table, policy: Policy, record: Table | None, now_ms: int) 
     erasures, since it cannot say which are done. Raises ``InvalidArgument`` if it is another table.
     """
     name = ".".join(table.name())
-    past = TendRecord(None, None, now_ms)
+    past = RecordedPast()
     done: list[TendedOperation] = []
     if record is not None and record.current_snapshot() is not None:
         for each in recorded_operations(record, now_ms):
             past.note(each, now_ms)
         done = [*recorded_operations(record, now_ms, days=_DAYS, of=name)]
-    decided = decisions_by(policy, table, past.done(name), now_ms, with_erasures=record is not None)
+    known = past.done(name, table.metadata.table_uuid)
+    decided = decisions_by(policy, table, known, now_ms, with_erasures=record is not None)
     left = bytes_left(past, policy.budget, now_ms)
     plan = []
     for decision in islice(decided, _MOST):

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-from icefield.errors import InvalidArgument
+from icefield.errors import IcefieldError, InvalidArgument
+from icefield.expressions import as_expression
 from icefield.toolkit import decodable
 from msgspec import Meta, Struct
 
@@ -45,9 +46,9 @@ class Window(str):
 class TendBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The limits of maintenance: in the last 24 hours, at once, and by the time of day.
 
-    ``bytes_per_day`` counts the bytes that operations rewrite, ``hours_per_day`` their time. ``concurrency`` is the
-    number of tables at once, and ``time_per_table`` the longest time of a run on one of them. Without ``windows``,
-    every time of day is allowed.
+    ``bytes_per_day`` counts the bytes that operations rewrite or read for statistics, ``hours_per_day`` their time.
+    ``concurrency`` is the number of tables at once, and ``time_per_table`` the longest time of a run on one of them.
+    Without ``windows``, every time of day is allowed.
     """
 
     bytes_per_day: Size | None = None
@@ -90,6 +91,12 @@ class Erasure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, ren
     where: str
     by: dt.date
 
+    def __post_init__(self) -> None:
+        try:
+            as_expression(self.where)
+        except IcefieldError:  # the message may quote the filter
+            raise ValueError(f"the filter of erasure {self.name!r:.40} cannot be read") from None
+
     @property
     def reason(self) -> str:
         """The reason in the record: the name, and the day."""
@@ -118,6 +125,8 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
     def __post_init__(self) -> None:
         if not _MINUTE_MS // 60 <= self.lease <= LONGEST_LEASE_MS:
             raise ValueError("the lease takes at least a second, and at most a day")
+        if self.record is not None and ("." not in self.record or not all(self.record.split("."))):
+            raise ValueError(f"{self.record!r:.40} is no name of a record such as ops.tend")
         if self.erasures and self.record is None:
             raise ValueError("erasures need a record, which says that they are done: give its name")
         names = [each.name for each in self.erasures]

@@ -31,10 +31,10 @@ class _Quantity(int):
     def _read(cls, given: Any) -> Self:
         if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
             return cls(given)
-        if given in cls.words:
+        if isinstance(given, str) and given in cls.words:
             return cls(cls.words[given])
-        found = cls.pattern.fullmatch(str(given).strip())
-        if found is None or isinstance(given, bool):
+        found = cls.pattern.fullmatch(str(given).strip()) if isinstance(given, str | float) else None
+        if found is None:
             raise ValueError(f"{given!r:.40} is neither a number nor a string such as {cls.example}")
         return cls(float(found[1]) * cls.unit(found[2] or ""))
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from threading import Lock
-from typing import TYPE_CHECKING, Final, Literal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from math import inf
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable
+from icefield.errors import CommitStateUnknown, InvalidArgument, NoSuchNamespace, NoSuchTable
 from icefield.expressions import EqualTo, as_expression
-from icefield.metadata import LONG_MAX
 
-from icefield_maintenance.tend.costs import ScanCost
-from icefield_maintenance.tend.planning import Decision, Done
-from icefield_maintenance.tend.policy import TendBudget
+from icefield_maintenance.tend.past import MEMORY_DAYS, RecordedPast, TendedOperation, time_of
 
 if TYPE_CHECKING:
     from icefield import Catalog, Table
@@ -23,20 +21,13 @@ if TYPE_CHECKING:
 _PROPERTIES: Final = {"commit.retry.num-retries": "20"}
 """The properties of the record: several processes append to it."""
 
-Outcome = Literal["done", "lost", "failed", "overdue", "planned", "postponed", "held"]
-
-_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DAY_MS: Final = 86_400_000
-_HOUR_MS: Final = 3_600_000
-_MEMORY_DAYS: Final = 7
-_MEMORY_MS: Final = _MEMORY_DAYS * _DAY_MS
-"""The age of the oldest rows that are read. Erasures and searches for orphans are read at any age."""
 
-_LEAST_PART: Final = 0.1
-"""The least share of a day's budget that a part of an operation is made for."""
+_GATHERING_SECONDS: Final = 10.0
+"""The least time from one commit of a process to the next."""
 
-_LONGEST_PAUSE: Final = 24
-"""The longest pause after losses, in hours."""
+_SHORT_SECONDS: Final = 10.0
+"""The time for which a table waits until the record has been read again."""
 
 SCHEMA: Final = pa.schema(
     [
@@ -45,6 +36,7 @@ SCHEMA: Final = pa.schema(
         pa.field("operation", pa.string(), nullable=False),
         pa.field("reason", pa.string()),
         pa.field("outcome", pa.string(), nullable=False),
+        pa.field("uuid", pa.string()),
         pa.field("planned_requests", pa.int64()),
         pa.field("planned_bytes", pa.int64()),
         pa.field("planned_rewrite", pa.int64()),
@@ -68,6 +60,7 @@ _READ: Final = (
     "operation",
     "reason",
     "outcome",
+    "uuid",
     "measured_requests",
     "measured_bytes",
     "rewritten_bytes",
@@ -75,177 +68,129 @@ _READ: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TendedOperation:
-    """An operation that was carried out, or is not carried out now; the record holds the former.
-
-    ``outcome``: ``done``; ``lost`` to other writers; ``failed``, as ``message`` says; ``overdue``, as it took longer
-    than a table may; ``planned`` in a dry run; ``postponed``, as ``message`` says; ``held`` by another process. ``at``
-    is the time of its beginning.
-    """
-
-    at: dt.datetime
-    table: str
-    operation: str
-    outcome: Outcome
-    reason: str = ""
-    planned_requests: int = 0
-    planned_bytes: int = 0
-    planned_rewrite: int = 0
-    measured_requests: int = 0
-    measured_bytes: int = 0
-    rewritten_bytes: int = 0
-    seconds: float = 0.0
-    owner: str = ""
-    message: str = ""
-
-    @property
-    def was_in_vain(self) -> bool:
-        """Whether bytes were rewritten, and a scan costs no less than before."""
-        return self.rewritten_bytes > 0 and ScanCost(self.measured_requests, self.measured_bytes).weight <= 0
-
-
-@dataclass(slots=True)
-class _Past:
-    """The past of an operation on one table: losses since its last success, the last attempt, and when it was done."""
-
-    losses: int = 0
-    last_ms: int = 0
-    done_ms: int | None = None
-
-
 class TendRecord:
     """The record of a catalog, in the table ``name``; without a name, the memory of this process.
 
-    Only a summary is held: for each operation of a table its losses and times, finished erasures, the last day, and
-    the bytes and seconds of each table on each day of a week.
+    ``past`` has every operation at once. A thread writes the table and reads it again if others have written, so a
+    store that hangs holds up nothing else. It commits at most every ten seconds. If the process ends before, the
+    operations since the last commit count as never done. Erasures and searches for orphans among them are repeated, and
+    their bytes are missing in the budget of the day.
     """
 
-    def __init__(self, catalog: Catalog | None, name: str | None, now_ms: int) -> None:
-        self._catalog, self.name = catalog, name
-        self._pasts: dict[tuple[str, str], _Past] = {}
-        self._erasures: dict[str, set[str]] = {}
-        self._spent: list[tuple[int, int, float]] = []
-        self._used: dict[tuple[str, int], tuple[int, float]] = {}
-        self._last_day = 0
-        self._table: Table | None = None
+    def __init__(self, catalog: Catalog, name: str | None, clock: Callable[[], int]) -> None:
+        self.name, self.past = name, RecordedPast()
+        self._catalog, self._clock = catalog, clock
+        self._waiting: list[TendedOperation] = []
+        self._seen: int | None = None
+        self._thread: Thread | None = None
+        self._begun = -inf
+        self._hurry = Event()
+        self._fault: Exception | None = None
         self._lock = Lock()
-        if name is not None:
-            for each in self._rows(name, now_ms):
-                self.note(each, now_ms)
-
-    def spent(self, now_ms: int) -> tuple[int, float]:
-        """The rewritten bytes, and the hours, of the 24 hours before a time."""
-        with self._lock:
-            self._spent = [each for each in self._spent if each[0] > now_ms - _DAY_MS]
-            return sum(each[1] for each in self._spent), sum(each[2] for each in self._spent) / 3600
-
-    def used(self, table: str) -> tuple[int, float]:
-        """The rewritten bytes, and the hours, of a table in the last seven days with operations."""
-        with self._lock:
-            days = [self._used.get((table, self._last_day - ago), (0, 0.0)) for ago in range(_MEMORY_DAYS)]
-            return sum(each[0] for each in days), sum(each[1] for each in days) / 3600
-
-    def done(self, table: str) -> Done:
-        """The last search for orphans in a table, and its finished erasures."""
-        past = self._pasts.get((table, "remove_orphan_files"), _Past())
-        return Done(orphans_ms=past.done_ms, erasures=frozenset(self._erasures.get(table, ())))
-
-    def pause_ms(self, table: str, operation: str, now_ms: int) -> int:
-        """The rest of the pause after losses and rewrites in vain: an hour, doubled by each further one."""
-        past = self._pasts.get((table, operation), _Past())
-        # An urgent erasure does not pause, so its losses may be many.
-        pause = min(2 ** (min(past.losses, 6) - 1), _LONGEST_PAUSE) * _HOUR_MS if past.losses else 0
-        return max(0, past.last_ms + pause - now_ms)
 
     def add(self, operation: TendedOperation) -> None:
-        """Add an operation. Raises errors of commits."""
+        """Add an operation. Raises the error of the last write."""
         with self._lock:
-            self.note(operation, _ms(operation.at))
+            self.past.note(operation, self._clock())
             if self.name is None:
                 return
-            if self._table is None:
-                self._table = self._opened(self.name)
-            self._table.append(pa.Table.from_pylist([asdict(operation)], schema=SCHEMA))
+            self._waiting.append(operation)
+            if self._fault is not None:
+                raise self._fault
+            self._begin()
 
-    def note(self, operation: TendedOperation, now_ms: int) -> None:
-        """Take an operation into account, without adding it to the table."""
-        at = _ms(operation.at)
-        past = self._pasts.setdefault((operation.table, operation.operation), _Past())
-        past.last_ms = max(past.last_ms, at)
-        if operation.outcome == "done":
-            past.done_ms = past.last_ms
-            past.losses = past.losses + 1 if operation.was_in_vain else 0
-            if operation.operation == "erase":
-                self._erasures.setdefault(operation.table, set()).add(operation.reason)
-        else:
-            past.losses += 1
-        if at > now_ms - _DAY_MS:
-            self._spent.append((at, operation.rewritten_bytes, operation.seconds))
-        day = at // _DAY_MS
-        if day > self._last_day:
-            self._last_day = day
-            self._used = {each: used for each, used in self._used.items() if each[1] > day - _MEMORY_DAYS}
-        nbytes, seconds = self._used.get((operation.table, day), (0, 0.0))
-        self._used[operation.table, day] = nbytes + operation.rewritten_bytes, seconds + operation.seconds
+    def read(self, seconds: float) -> bool:
+        """Read the operations of others, and write those that wait; whether this took no longer than ``seconds``.
 
-    def _rows(self, name: str, now_ms: int) -> Iterator[TendedOperation]:
-        assert self._catalog is not None
+        Raises errors of reads and commits. The operations still wait then.
+        """
+        if self.name is not None:
+            with self._lock:
+                self._begin()
+        return self.flush(seconds)
+
+    def refresh(self) -> None:
+        """Read the record if it was read long ago. A store that hangs is waited for once, and for a short time."""
+        if self.name is not None and time.monotonic() >= self._begun + _GATHERING_SECONDS:
+            self.read(_SHORT_SECONDS)
+
+    def flush(self, seconds: float) -> bool:
+        """Write the operations that wait; as ``read`` otherwise."""
+        while thread := self._at_work():
+            self._hurry.set()
+            thread.join(max(0.0, self._begun + seconds - time.monotonic()))
+            if thread.is_alive():
+                return False
+            if self._fault is not None:
+                raise self._fault
+        return True
+
+    def _at_work(self) -> Thread | None:
+        with self._lock:
+            if self._waiting:
+                self._begin()
+            return self._thread
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._fault = None
+            self._hurry.clear()
+            pause = max(0.0, self._begun + _GATHERING_SECONDS - time.monotonic())
+            self._begun = time.monotonic() + pause
+            self._thread = Thread(target=self._exchange, args=(pause,), name="icefield-record", daemon=True)
+            self._thread.start()
+
+    def _exchange(self, pause: float) -> None:
+        """Write the operations that wait after a pause, and read the record if others have changed it."""
+        if self._hurry.wait(pause):
+            self._begun = time.monotonic()
+        with self._lock:
+            rows, self._waiting = self._waiting, []
+        fault: Exception | None = None
+        fresh: RecordedPast | None = None
         try:
-            table = self._table = self._catalog.load_table(name)
+            table = self._written(rows)
+            snapshot = None if table is None else table.current_snapshot()
+            before = None if snapshot is None else snapshot.parent_snapshot_id if rows else snapshot.snapshot_id
+            rows = []
+            if table is not None and snapshot is not None and before != self._seen:
+                fresh = self._past_in(table)
+            self._seen = None if snapshot is None else snapshot.snapshot_id
+        except CommitStateUnknown as error:
+            fault, rows = error, []
+        except Exception as error:
+            fault = error
+        with self._lock:
+            self._thread, self._fault = None, fault
+            self._waiting = rows + self._waiting
+            if fresh is not None:
+                for each in self._waiting:
+                    fresh.note(each, self._clock())
+                self.past = fresh
+
+    def _written(self, rows: list[TendedOperation]) -> Table | None:
+        """The newest version of the table, with further rows; None if it is missing, and there are none."""
+        assert self.name is not None
+        try:
+            table = self._catalog.load_table(self.name)
         except (NoSuchTable, NoSuchNamespace):
-            return
-        yield from recorded_operations(table, now_ms)
+            if not rows:
+                return None
+            self._catalog.create_namespace_if_not_exists(tuple(self.name.split("."))[:-1])
+            table = self._catalog.create_table_if_not_exists(self.name, SCHEMA, properties=_PROPERTIES)
+        if rows:
+            table.append(pa.Table.from_pylist([asdict(each) for each in rows], schema=SCHEMA))
+        return table
 
-    def _opened(self, name: str) -> Table:
-        assert self._catalog is not None
-        self._catalog.create_namespace_if_not_exists(tuple(name.split("."))[:-1])
-        return self._catalog.create_table_if_not_exists(name, SCHEMA, properties=_PROPERTIES)
-
-
-def reason_to_wait(decision: Decision, table: str, record: TendRecord, budget: TendBudget, now_ms: int) -> str:
-    """The reason for which an operation waits, apart from its bytes; empty if it can be carried out now."""
-    if decision.is_urgent:
-        return ""
-    pause = record.pause_ms(table, decision.operation, now_ms)
-    if pause:
-        return f"it lost, failed or gained nothing before: the next attempt is in {pause // 60_000 + 1} minutes"
-    if not budget.is_open(now_ms):
-        return f"no window is open: {', '.join(budget.windows)} UTC"
-    _, hours = record.spent(now_ms)
-    if budget.hours_per_day is not None and hours >= budget.hours_per_day:
-        return f"the budget of {budget.hours_per_day} hours per day is spent"
-    return ""
-
-
-def bytes_left(record: TendRecord, budget: TendBudget, now_ms: int, reserved: int = 0) -> int:
-    """The bytes that the budget of the day has left; ``reserved`` are those of operations that are under way."""
-    spent, _ = record.spent(now_ms)
-    return LONG_MAX if budget.bytes_per_day is None else max(0, budget.bytes_per_day - spent - reserved)
-
-
-def within(decision: Decision, table: Table, budget: TendBudget, left: int) -> tuple[Decision, str]:
-    """The decision, or a part of it that rewrites at most ``left`` bytes; and the reason for which it waits.
-
-    The reason is empty if it need not wait. A part is at least worth a tenth of a day's budget, since small parts
-    rewrite the same rows again and again. An operation that fits no day's budget has a fault.
-    """
-    day = budget.bytes_per_day
-    if decision.is_urgent or day is None or decision.rewritten_bytes <= left:
-        return decision, ""
-    if decision.part is not None and left >= day * _LEAST_PART:
-        part = decision.part(table, left)
-        if part is not None:
-            return part, ""
-    needed = f"it rewrites {decision.rewritten_bytes:,} bytes"
-    if 0 < day < decision.rewritten_bytes and (decision.part is None or decision.part(table, day) is None):
-        fault = f"{needed} at once, and the whole budget of a day is {day:,}: it can never be done. Raise bytes-per-day"
-        return replace(decision, fault=fault), fault
-    return decision, f"the budget has {left:,} bytes left today, and {needed}"
+    def _past_in(self, table: Table) -> RecordedPast:
+        past, now_ms = RecordedPast(), self._clock()
+        for each in recorded_operations(table, now_ms):
+            past.note(each, now_ms)
+        return past
 
 
 def recorded_operations(
-    record: Table, now_ms: int, *, days: int = _MEMORY_DAYS, of: str | None = None
+    record: Table, now_ms: int, *, days: int = MEMORY_DAYS, of: str | None = None
 ) -> Iterator[TendedOperation]:
     """The operations of so many days, and erasures and searches for orphans of any age, in the order of time.
 
@@ -261,12 +206,3 @@ def recorded_operations(
     for batch in found.to_arrow().sort_by("at").to_batches():
         for row in batch.to_pylist():
             yield TendedOperation(**{name: value for name, value in row.items() if value is not None})
-
-
-def _ms(at: dt.datetime) -> int:
-    return (at - _EPOCH) // dt.timedelta(milliseconds=1)
-
-
-def time_of(at_ms: int) -> dt.datetime:
-    """A time in ms since 1970 UTC as a datetime."""
-    return _EPOCH + dt.timedelta(milliseconds=at_ms)

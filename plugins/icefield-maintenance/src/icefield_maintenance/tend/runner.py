@@ -13,21 +13,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from icefield.abc import ServedCatalog, WorkRunner
-from icefield.errors import CommitFailed
+from icefield.errors import CommitFailed, NoSuchTable
 
 from icefield_maintenance.tend.lease import LeasedTable, LeaseHeld, TableLease, new_owner
 from icefield_maintenance.tend.measuring import measured
+from icefield_maintenance.tend.past import Outcome, TendedOperation, bytes_left, reason_to_wait, time_of, within
 from icefield_maintenance.tend.planning import INTERRUPTED, Decision, TablePlan, decisions_by, fault_of
 from icefield_maintenance.tend.policy import Policy
-from icefield_maintenance.tend.record import (
-    Outcome,
-    TendedOperation,
-    TendRecord,
-    bytes_left,
-    reason_to_wait,
-    time_of,
-    within,
-)
+from icefield_maintenance.tend.record import TendRecord
 from icefield_maintenance.tend.table_threads import results_in_time
 
 if TYPE_CHECKING:
@@ -67,7 +60,7 @@ class Tending:
         self._overdue: dict[Name, float] = {}
         self._lock = Lock()
         self._reserved = 0
-        self._record: TendRecord | None = None
+        self._record = TendRecord(catalog, policy.record, _now_ms)
 
     def run(self, tables: Iterable[Name] | None = None, *, dry_run: bool = False) -> Iterator[TendedOperation]:
         """Maintain the tables that the policy names, or those of ``tables`` among them.
@@ -79,8 +72,17 @@ class Tending:
         takes longer than ``budget.time_per_table`` is overdue: its operation goes on, and the run does, too.
         ``dry_run`` yields the plan. Raises errors of the catalog and of the record.
         """
-        if self._record is None or self.policy.record is not None:  # others may have added to it
-            self._record = TendRecord(self.catalog, self.policy.record, _now_ms())
+        if not self._record.read(self._patience):
+            yield self._late_record()
+            return
+        try:
+            yield from self._tended(tables, dry_run=dry_run)
+        finally:
+            is_written = self._record.flush(self._patience)
+        if not is_written:
+            yield self._late_record()
+
+    def _tended(self, tables: Iterable[Name] | None, *, dry_run: bool) -> Iterator[TendedOperation]:
         plans: list[TablePlan] = []
         late = partial(self._late, is_recorded=not dry_run)
         for survey in self._in_time(self._names(tables), self._surveyed, late, _SURVEY_SECONDS):
@@ -107,7 +109,7 @@ class Tending:
     def _turn(self, plan: TablePlan) -> tuple[bool, int, float]:
         """The place of a table: the lowest comes first."""
         budget = self.policy.budget
-        nbytes, hours = self._recorded.used(".".join(plan.table))
+        nbytes, hours = self._record.past.used(".".join(plan.table))
         shares = [nbytes / budget.bytes_per_day] if budget.bytes_per_day else []
         shares += [hours / budget.hours_per_day] if budget.hours_per_day else []
         can_wait, gain = plan.rank
@@ -129,6 +131,8 @@ class Tending:
                 if self._at_goals.get(name) == (location, hour):
                     return []
                 plan = TablePlan(name, tuple(self._decisions(table)))
+            except NoSuchTable:  # it has been dropped
+                return []
             except Exception as error:
                 return [self._outcome(name, reading, "failed", fault_of(error))]
         if plan.decisions:
@@ -143,7 +147,7 @@ class Tending:
             return f"this process has worked on it since {held.at:%Y-%m-%d %H:%M} UTC: {held.operation} is overdue"
         if len(self._overdue) >= _MOST_OVERDUE:
             return f"{len(self._overdue)} tables are overdue at a time: their store may hang"
-        pause = self._recorded.pause_ms(".".join(name), "plan", _now_ms())
+        pause = self._record.past.pause_ms(".".join(name), "plan", _now_ms())
         if pause and not self.policy.erasures_of(name):
             return f"its plan took too long before: the next attempt is in {pause // 60_000 + 1} minutes"
         return ""
@@ -170,11 +174,11 @@ class Tending:
         message = f"it has taken {seconds:,.0f} s already, and the run goes on without it"
         found = replace(found, seconds=seconds, message=message)
         if is_recorded:
-            self._recorded.add(found)
+            self._record.add(found)
         return [found]
 
     def _decisions(self, table: Table) -> Iterator[Decision]:
-        done = self._recorded.done(".".join(table.name()))
+        done = self._record.past.done(".".join(table.name()), table.metadata.table_uuid)
         return decisions_by(self.policy, table, done, _now_ms(), self._owner)
 
     def _foreseen(self, plan: TablePlan) -> list[TendedOperation]:
@@ -190,6 +194,7 @@ class Tending:
         if waits := self._reason_to_wait(plan.table):
             return [self._outcome(plan.table, first, "postponed", waits)]
         with self._working(plan.table, first):
+            self._record.refresh()
             foreseen = self._foreseen(plan)
             if all(each.outcome != "planned" for each in foreseen):
                 return foreseen
@@ -198,6 +203,8 @@ class Tending:
                 done.extend(self._leased(plan.table))
             except LeaseHeld as error:
                 done.append(self._outcome(plan.table, first, "held", str(error)))
+            except NoSuchTable:
+                pass
             except Exception as error:
                 done.append(self._outcome(plan.table, first, "failed", fault_of(error)))
             return done
@@ -227,7 +234,7 @@ class Tending:
     def _carried_out(self, table: Table, decision: Decision) -> TendedOperation:
         """Carry out an operation, and add it to the record."""
         maintenance = table.maintenance if self._runner is None else table.maintenance.on(self._runner)
-        found = self._outcome(table.name(), decision, "done")
+        found = replace(self._outcome(table.name(), decision, "done"), uuid=table.metadata.table_uuid or "")
         self._at_work[table.name()] = replace(found, outcome="overdue")
         begun = time.monotonic()
         try:
@@ -235,16 +242,20 @@ class Tending:
         except Exception as error:
             outcome: Outcome = "lost" if isinstance(error, CommitFailed) else "failed"
             # A message may quote the filter of an erasure, which the record must not hold.
-            message = type(error).__name__ if decision.operation == "erase" else fault_of(error)
+            is_erasure = decision.operation == "erase"
+            message = getattr(error, "summary", type(error).__name__) if is_erasure else fault_of(error)
             found = replace(found, outcome=outcome, message=message[:_LONGEST_MESSAGE])
+            if outcome == "lost":  # after all of its work
+                found = replace(found, rewritten_bytes=decision.rewritten_bytes)
         else:
-            found = replace(found, **measured(result))
-        finally:
-            with self._lock:
-                self._reserved -= decision.rewritten_bytes
+            found = replace(found, **{"rewritten_bytes": decision.rewritten_bytes, **measured(result)})
         seconds = time.monotonic() - begun - self._overdue.get(table.name(), 0.0)  # which the record has already
         found = replace(found, seconds=round(max(0.0, seconds), 3))
-        self._recorded.add(found)
+        try:
+            self._record.add(found)
+        finally:  # the bytes are spent before they are no longer reserved
+            with self._lock:
+                self._reserved -= decision.rewritten_bytes
         return found
 
     def _chosen(self, name: Name, table: Table | None, decision: Decision) -> tuple[Decision, str]:
@@ -254,11 +265,11 @@ class Tending:
         """
         if decision.fault:
             return decision, ""
-        reason = reason_to_wait(decision, ".".join(name), self._recorded, self.policy.budget, _now_ms())
+        reason = reason_to_wait(decision, ".".join(name), self._record.past, self.policy.budget, _now_ms())
         if reason:
             return decision, reason
         with self._lock:
-            left = bytes_left(self._recorded, self.policy.budget, _now_ms(), self._reserved)
+            left = bytes_left(self._record.past, self.policy.budget, _now_ms(), self._reserved)
             held = min(left, decision.rewritten_bytes)
             self._reserved += held
         chosen, taken = decision, 0
@@ -289,9 +300,14 @@ class Tending:
         )
 
     @property
-    def _recorded(self) -> TendRecord:
-        assert self._record is not None
-        return self._record
+    def _patience(self) -> float:
+        """The longest time, in seconds, of a plan, and of reading or writing the record."""
+        return min(_SURVEY_SECONDS, self.policy.budget.time_per_table / 1000)
+
+    def _late_record(self) -> TendedOperation:
+        reading = Decision(operation="record", reason="the record was read or written")
+        message = f"the record takes longer than {self._patience:,.0f} s: its store may hang"
+        return self._outcome(tuple(str(self._record.name).split(".")), reading, "overdue", message)
 
 
 def _now_ms() -> int:

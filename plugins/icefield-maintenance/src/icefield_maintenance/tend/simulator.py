@@ -2,7 +2,8 @@
 
 A partition is a list of data files with bytes, rows and deleted rows, and a number of delete files. Files are chosen
 for a rewrite by the rules of compaction. Scans come evenly and read the newest partitions. Deletes fall evenly on the
-rows of a partition. The simulator leaves out manifests, caches, and rewrites that lose to writers.
+rows of a partition. If a commit removes a file that a rewrite has merged, the largest file loses as many rows. The
+simulator leaves out manifests, caches, and rewrites that lose to writers.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
 
+from icefield.errors import InvalidArgument
+
 from icefield_maintenance.compaction.planning import pack
 from icefield_maintenance.compaction.policy import Sizes
 from icefield_maintenance.tend.costs import REQUEST_BYTES
 from icefield_maintenance.tend.goals import Goals
 
 _LOOKBACK: Final = 10
-_TARGET: Final = 512 << 20
 _HOURS_PER_DAY: Final = 24
+_MOST_FILES: Final = 1_000_000
+
+_SAME: Final = 0.5
+"""A smaller difference of two numbers of rows comes from rounding."""
+
 _DELETE_BYTES: Final = 12
 """The bytes of one deleted position in a delete file, about."""
 
@@ -28,7 +35,8 @@ _DELETE_BYTES: Final = 12
 class SimulatedCommit:
     """A change of one partition, ``hour`` hours after the start: new files, and deleted rows of older files.
 
-    Partitions are numbered by their age, the oldest first.
+    ``removed`` are the rows of each data file that it removes. ``delete_files`` are the new delete files without those
+    that it removes. Partitions are numbered by their age, the oldest first.
     """
 
     hour: float
@@ -37,15 +45,20 @@ class SimulatedCommit:
     rows: int = 0
     deleted_rows: int = 0
     delete_files: int = 0
+    removed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The commits of a table in the order of time, and its scans: how many a day, of how many newest partitions."""
+    """The commits of a table in the order of time, and its scans: how many a day, of how many newest partitions.
+
+    ``target`` is the target size of data files in bytes, where no goal states it.
+    """
 
     commits: Sequence[SimulatedCommit]
     scans_per_day: float = 24.0
     scanned_partitions: int = 7
+    target: int = 512 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +115,35 @@ class _SimulatedFiles:
     delete_files: int = 0
 
     def add(self, commit: SimulatedCommit) -> None:
+        for rows in commit.removed:
+            self._remove(rows)
         if commit.deleted_rows and (live := sum(self.rows) - sum(self.deleted)) > 0:
             share = min(1.0, commit.deleted_rows / live)
             self.deleted = [gone + share * (rows - gone) for rows, gone in zip(self.rows, self.deleted, strict=True)]
             self.delete_files += commit.delete_files
+        else:
+            self.delete_files += min(0, commit.delete_files)
+        self.delete_files = max(0, self.delete_files) if any(self.deleted) else 0
         total = sum(commit.sizes)
         for size in commit.sizes:
             self.sizes.append(size)
-            self.rows.append(commit.rows * size / total)
+            self.rows.append(commit.rows * (size / total if total else 1 / len(commit.sizes)))
             self.deleted.append(0.0)
+
+    def _remove(self, rows: float) -> None:
+        """Remove the file with so many rows. Without such a file, the largest ones lose the rows."""
+        at = next((at for at, held in enumerate(self.rows) if abs(held - rows) < _SAME), None)
+        while rows > 0 and max(self.rows, default=0) > 0:
+            at = max(range(len(self.rows)), key=self.rows.__getitem__) if at is None else at
+            held, left = self.rows[at], max(0.0, 1 - rows / self.rows[at])
+            rows -= held
+            if left * held < _SAME:
+                del self.sizes[at], self.rows[at], self.deleted[at]
+            else:
+                self.sizes[at] = int(left * self.sizes[at])
+                self.rows[at] *= left
+                self.deleted[at] *= left
+            at = None
 
     def compact(self, goals: Goals, sizes: Sizes, *, rewrites_all: bool) -> tuple[int, int]:
         """Rewrite files by the rules of compaction; return the rewritten bytes and files."""
@@ -147,6 +180,8 @@ class _SimulatedFiles:
         held = sum(self.rows[at] for at in group)
         total = int(sum(self.sizes[at] for at in group) * (rows / held if held else 1.0))
         count = -(-total // sizes.output(total))
+        if len(self.sizes) + count > _MOST_FILES:  # metadata may state any sizes
+            raise InvalidArgument(f"a partition of the history has more than {_MOST_FILES:,} files after a rewrite")
         for _ in range(count):
             self.sizes.append(total // count)
             self.rows.append(rows / count)
@@ -163,15 +198,15 @@ class _SimulatedFiles:
         """The requests and the bytes of a scan, and the files beyond those that the bytes need."""
         total = sum(self.sizes)
         requests = len(self.sizes) + self.delete_files
-        return requests, total, requests - (-(-total // target))
+        return requests, total, max(0, requests - (-(-total // target)))
 
 
 class _Simulation:
     """A table on its way through time."""
 
-    def __init__(self, history: History, schedule: Schedule) -> None:
-        self._history, self._schedule = history, schedule
-        self._target = schedule.goals.bytes_per_file or _TARGET
+    def __init__(self, history: History, schedule: Schedule, hours: float) -> None:
+        self._history, self._schedule, self._hours = history, schedule, hours
+        self._target = schedule.goals.bytes_per_file or history.target
         self._sizes = Sizes.around(self._target)
         self._partitions: dict[int, _SimulatedFiles] = {}
         self._costs: dict[int, tuple[int, int, int]] = {}
@@ -179,22 +214,17 @@ class _Simulation:
         self._scan = (0, 0, 0)
         self._sums = [0.0, 0.0, 0.0]
         self._rewritten = self._rewritten_files = 0
+        self._now, self._next = 0.0, schedule.every
 
-    def run(self, hours: float) -> SimulatedCosts:
-        now, tick = 0.0, self._schedule.every
+    def run(self) -> SimulatedCosts:
         for commit in self._history.commits:
-            if commit.hour > hours:
+            if commit.hour > self._hours:
                 break
-            while tick <= commit.hour:
-                self._pass(tick - now)
-                now, tick = tick, tick + self._schedule.every
-                self._maintain()
-            self._pass(commit.hour - now)
-            now = commit.hour
+            self._maintain_until(commit.hour)
             self._partitions.setdefault(commit.partition, _SimulatedFiles()).add(commit)
             self._changed.add(commit.partition)
             self._note(commit.partition)
-        self._pass(hours - now)
+        self._maintain_until(self._hours)
         requests, nbytes, debt = self._sums
         scans = self._history.scans_per_day / _HOURS_PER_DAY
         return SimulatedCosts(
@@ -202,8 +232,17 @@ class _Simulation:
             scan_bytes=nbytes * scans,
             rewritten_bytes=self._rewritten,
             rewritten_files=self._rewritten_files,
-            debt=debt / hours,
+            debt=debt / self._hours,
         )
+
+    def _maintain_until(self, hour: float) -> None:
+        """Let time pass to an hour, with the maintenance that is due until then."""
+        while self._next <= hour and self._next < self._hours:
+            self._pass(self._next - self._now)
+            self._now, self._next = self._next, self._next + self._schedule.every
+            self._maintain()
+        self._pass(hour - self._now)
+        self._now = hour
 
     def _maintain(self) -> None:
         schedule = self._schedule
@@ -228,10 +267,13 @@ class _Simulation:
 
 
 def simulate(histories: Iterable[History], schedule: Schedule, *, days: float = 30.0) -> SimulatedCosts:
-    """The costs of tables with such histories under a schedule; ``debt`` is summed over the tables."""
+    """The costs of tables with such histories under a schedule; ``debt`` is summed over the tables.
+
+    Raises ``InvalidArgument`` if a rewrite makes more than a million files of a partition.
+    """
     costs = SimulatedCosts()
     for history in histories:
-        costs += _Simulation(history, schedule).run(days * _HOURS_PER_DAY)
+        costs += _Simulation(history, schedule, days * _HOURS_PER_DAY).run()
     return costs
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from icefield import manifest as f
 from icefield.errors import IcefieldError
-from icefield.manifest import EntryStatus, ManifestEntries, ManifestFile
+from icefield.manifest import EntryStatus, ManifestContent
 from icefield.storage import LocationSet, path_hashes
 
 from icefield_maintenance.doctor.tables import delete_checks, rules
@@ -27,37 +27,27 @@ _NEEDED: Final = "without the delete file, the rows that it deletes would be the
 class _LiveFiles:
     """The live files of the heads: each file comes once for each size that an entry states.
 
-    Only hashes are held: eight bytes for a location, and eight for a location with a size.
+    Only a hash of each location with its size is held; with delete files, also the rows of each data file.
     """
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._known, self._sized = LocationSet(), LocationSet()
         self.rows = RowCounts()
-        self.with_deletes: list[ManifestFile] = []
-        """The manifests that hold delete files."""
+        """The row counts of the data files, if the table has delete files."""
+        self.with_deletes = [each for each in subject.head_manifests() if each.content is ManifestContent.DELETES]
 
-    def __iter__(self) -> Iterator[tuple[str, int, bool, bool]]:
-        """The location and size of each file, whether it is a data file, and whether it comes for the first time."""
+    def __iter__(self) -> Iterator[tuple[str, int, bool]]:
+        """The location and size of each file, and whether it is a data file."""
+        sized = LocationSet()
         for entries in self._subject.readable(FILE_COLUMNS):
             live = entries.filter(entries.status() != EntryStatus.DELETED)
-            data = is_data(live)
-            if not data.all():
-                self.with_deletes.append(entries.manifest)
+            data, sizes = is_data(live), np.asarray(live.column(f.FILE_SIZE))
             hashes = path_hashes(live.column(f.FILE_PATH))
-            self.rows.add(hashes[data], np.asarray(live.column(f.RECORD_COUNT))[data])
-            yield from self._new(live, hashes, data)
-
-    def _new(
-        self, live: ManifestEntries, hashes: np.ndarray, data: np.ndarray
-    ) -> Iterator[tuple[str, int, bool, bool]]:
-        sizes = np.asarray(live.column(f.FILE_SIZE))
-        sized = hashes ^ (sizes.astype(np.uint64) * _ODD)
-        is_first = np.zeros(len(live), bool)
-        is_first[self._known.add_new(hashes)] = True
-        rows = self._sized.add_new(sized)
-        paths = live.column(f.FILE_PATH).take(pa.array(rows)).to_pylist()
-        yield from zip(paths, sizes[rows].tolist(), data[rows].tolist(), is_first[rows].tolist(), strict=True)
+            if self.with_deletes:
+                self.rows.add(hashes[data], np.asarray(live.column(f.RECORD_COUNT))[data])
+            rows = sized.add_new(hashes ^ (sizes.astype(np.uint64) * _ODD))
+            paths = live.column(f.FILE_PATH).take(pa.array(rows)).to_pylist()
+            yield from zip(paths, sizes[rows].tolist(), data[rows].tolist(), strict=True)
 
 
 _ODD: Final = np.uint64(0xD6E8FEB86659FD93)
@@ -75,7 +65,7 @@ def examine_files(subject: Subject, ledger: Ledger) -> None:
 
 
 def _look_at_sizes(subject: Subject, files: _LiveFiles, ledger: Ledger) -> None:
-    storage, left, is_known = subject.io.storage(), iter(files), True
+    storage, left, is_known, missing = subject.io.storage(), iter(files), True, LocationSet()
     while some := [*islice(left, _AT_ONCE)]:
         if not is_known:
             continue  # the files are still counted
@@ -87,9 +77,9 @@ def _look_at_sizes(subject: Subject, files: _LiveFiles, ledger: Ledger) -> None:
             is_known = False
             continue
         ledger.look_at(rules.FILE_SIZES)
-        for (path, stated, data, is_first), info in zip(some, found, strict=True):
+        for (path, stated, data), info in zip(some, found, strict=True):
             if info is None:
-                if is_first:
+                if len(missing.add_new(path_hashes(pa.array([path], pa.string())))):
                     why = "" if data else _NEEDED
                     ledger.breach(rules.FILES_MISSING, path, "a live file of the table is not there", no_repair=why)
             elif info.size != stated:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from icefield import manifest as f
 from icefield.engine import tuple_groups
@@ -39,11 +41,37 @@ def examine_maintenance(subject: Subject, ledger: Ledger) -> None:
     _snapshots(subject, ledger)
 
 
+@dataclass(frozen=True, slots=True)
+class _Partitions:
+    """Partition tuples, with a number of files and their bytes for each."""
+
+    tuples: pa.StructArray
+    files: npt.NDArray[np.int64]
+    bytes_: npt.NDArray[np.int64]
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Partitions]) -> _Partitions:
+        """The partitions of all parts, each once, with the sums of their numbers."""
+        files, bytes_ = (np.concatenate(each) for each in zip(*((one.files, one.bytes_) for one in parts), strict=True))
+        tuples = parts[0].tuples
+        groups, first = np.zeros(len(files), np.int64), np.zeros(1, np.int64)
+        if len(tuples.type):
+            tuples = pa.concat_arrays([one.tuples for one in parts])
+            groups, first = tuple_groups(tuples)
+            tuples = tuples.take(pa.array(first))
+        sums = np.zeros((2, len(first)), np.int64)
+        np.add.at(sums[0], groups, files)
+        np.add.at(sums[1], groups, bytes_)
+        return cls(tuples, *sums)
+
+
 @dataclass(slots=True)
 class _Live:
-    """The live files: sizes and partition tuples of data files, by spec, and the numbers of rows and deletes."""
+    """The live files: the partitions of small data files, by spec, and the numbers of rows and deletes."""
 
-    by_spec: dict[int, list[tuple[np.ndarray, pa.StructArray]]] = field(default_factory=dict)
+    limit: float
+    """The size in bytes below which a file is small."""
+    small: dict[int, list[_Partitions]] = field(default_factory=dict)
     rows: int = 0
     deleted: int = 0
     delete_files: int = 0
@@ -57,13 +85,17 @@ class _Live:
         self.rows += int(counts[data].sum())
         self.deleted += int(counts[deletes].sum())
         self.delete_files += int(deletes.sum())
-        if data.any():
-            part = (np.asarray(entries.column(f.FILE_SIZE))[data], entries.partition.filter(pa.array(data)))
-            self.by_spec.setdefault(entries.spec_id, []).append(part)
+        sizes = np.asarray(entries.column(f.FILE_SIZE))
+        rows = np.flatnonzero(data & (sizes < self.limit))
+        if len(rows):
+            chosen = entries.select(frozenset({f.PARTITION})).take(rows)
+            files = _Partitions(chosen.partition, np.ones(len(rows), np.int64), sizes[rows])
+            self.small.setdefault(entries.spec_id, []).append(_Partitions.joined([files]))
 
 
 def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
-    live = _Live()
+    properties, where = subject.metadata.properties, subject.metadata.location
+    live = _Live(_SMALL * get_int(properties, WRITE_TARGET_FILE_SIZE))
     try:
         for manifest in subject.manifests(current):
             live.add(subject.entries(manifest, FILE_COLUMNS))
@@ -72,22 +104,13 @@ def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
             ledger.skip(rule, str(error))
         return
     ledger.look_at(rules.SMALL_FILES)
-    properties, where = subject.metadata.properties, subject.metadata.location
-    limit = _SMALL * get_int(properties, WRITE_TARGET_FILE_SIZE)
     small, joined, bytes_ = 0, 0, 0
-    for parts in live.by_spec.values():
-        sizes = np.concatenate([sizes for sizes, _ in parts])
-        partitions = pa.concat_arrays([tuples for _, tuples in parts])
-        is_small = sizes < limit
-        if not is_small.any():
-            continue
-        chosen = partitions.filter(pa.array(is_small))
-        groups = tuple_groups(chosen)[0] if len(partitions.type) else np.zeros(len(chosen), np.int64)
-        counts = np.bincount(groups)
-        enough = counts >= _ENOUGH
-        small += int(counts[enough].sum())
+    for parts in live.small.values():
+        partitions = _Partitions.joined(parts)
+        enough = partitions.files >= _ENOUGH
+        small += int(partitions.files[enough].sum())
         joined += int(enough.sum())
-        bytes_ += int(sizes[is_small][enough[groups]].sum())
+        bytes_ += int(partitions.bytes_[enough].sum())
     if small:
         found = f"{small:,} data files of {joined:,} partitions, {bytes_:,} bytes, are below {_SMALL:.0%} of the target"
         ledger.breach(rules.SMALL_FILES, where, found)

@@ -16,22 +16,24 @@ class RowCounts:
     """The record count in the first entry of each data file: ``add`` files, then look them up."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Hashes, _Counts]] = [(np.zeros(0, np.uint64), np.zeros(0, np.int64))]
+        self._hashes, self._counts = bytearray(), bytearray()
         self._is_sorted = True
 
     def add(self, hashes: Hashes, counts: _Counts) -> None:
         """Add files, by the ``path_hashes`` of their locations."""
-        self._parts.append((hashes, counts))
+        self._hashes += hashes.data
+        self._counts += counts.data
         self._is_sorted = False
 
     def find(self, locations: Sequence[str]) -> _Counts:
         """The number of rows of each data file, or -1 for a location that is no data file."""
         wanted = path_hashes(pa.array(locations, pa.string()))
+        known, rows = np.frombuffer(self._hashes, np.uint64), np.frombuffer(self._counts, np.int64)
         if not self._is_sorted:
-            hashes, counts = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
-            distinct, first = np.unique(hashes, return_index=True)
-            self._parts, self._is_sorted = [(distinct, counts[first])], True
-        ((known, rows),) = self._parts
+            order = np.argsort(known, kind="stable")  # of equal hashes, the first comes first
+            for numbers in (known, rows):
+                numbers[:] = numbers[order]
+            self._is_sorted = True
         found: _Counts = np.full(len(wanted), -1, np.int64)
         if len(known):
             at = np.searchsorted(known, wanted)

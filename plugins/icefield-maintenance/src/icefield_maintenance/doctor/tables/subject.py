@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -121,18 +122,16 @@ class Subject:
         Only the hashes of all files are held in memory.
         """
         among = self.head_manifests() if manifests is None else manifests
-        held = [self._identities(manifest, kind) for manifest in among]
-        every = np.concatenate([np.zeros(0, np.uint64), *held])
-        distinct, first, counts = np.unique(every, return_index=True, return_counts=True)
-        chosen, repeated = LocationSet(), LocationSet()
-        repeated.add_new(distinct[counts > 1])
-        if most is not None and len(distinct) > most:
-            places = np.linspace(0, len(distinct) - 1, num=max(most, 0)).round().astype(np.int64)
-            distinct = every[np.sort(first)[np.unique(places)]]
-        chosen.add_new(distinct)
+        held, starts = bytearray(), [0]
+        for manifest in among:
+            held += self._identities(manifest, kind).data
+            starts.append(len(held) // np.uint64().nbytes)
+        every = np.frombuffer(held, np.uint64)
+        chosen, repeated = _choice(every, most)
         said: dict[int, list[DataFile]] = {}
-        for manifest, hashes in zip(among, held, strict=True):
-            is_chosen = chosen.has(hashes)
+        for manifest, (start, end) in zip(among, pairwise(starts), strict=True):
+            hashes = every[start:end]
+            is_chosen = np.ones(len(hashes), bool) if chosen is None else chosen.has(hashes)
             if not is_chosen.any():
                 continue
             try:
@@ -188,6 +187,24 @@ def _hashes(entries: ManifestEntries) -> Hashes:
     if offsets.null_count < len(offsets):
         hashes = hashes ^ path_hashes(pc.fill_null(offsets.cast(pa.string()), ""))
     return hashes
+
+
+def _choice(hashes: Hashes, most: int | None) -> tuple[LocationSet | None, LocationSet]:
+    """At most ``most`` of the files, spread evenly, or None for all; and the files with more than one entry."""
+    ordered, repeated = np.sort(hashes), LocationSet()
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    repeated.add_new(again)
+    count = len(ordered) - len(again)
+    del ordered
+    if most is None or count <= most:
+        return None, repeated
+    later = repeated.has(hashes)
+    rows = np.flatnonzero(later)
+    later[rows[np.unique(hashes[rows], return_index=True)[1]]] = False
+    places = np.linspace(0, count - 1, num=max(most, 0)).round().astype(np.int64)
+    chosen = LocationSet()
+    chosen.add_new(hashes[np.flatnonzero(~later)[places]])
+    return chosen, repeated
 
 
 def _is_new(file: DataFile, said: list[DataFile]) -> bool:
