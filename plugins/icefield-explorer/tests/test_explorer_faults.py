@@ -14,9 +14,8 @@ import pyarrow as pa
 import pytest
 from explored import TABLE_PAGES, ExploredPage, explorer_client, settled
 from icefield import Catalog, Table
-from icefield.abc import InputFile
-from icefield.builtin.local import LocalFileSystem
 from local_client import LocalClient
+from slow_storage import hold_reads
 
 
 @pytest.fixture
@@ -110,14 +109,8 @@ def test_a_table_without_readable_metadata_is_an_error_of_the_server(
 @pytest.fixture
 def hung(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Parts of locations: a file whose location has one of them is not read until the test ends."""
-    parts, held, opens = list[str](), threading.Event(), LocalFileSystem.open_input
-
-    def open_input(self: LocalFileSystem, location: str) -> InputFile:
-        if any(part in location for part in parts):
-            held.wait(60)
-        return opens(self, location)
-
-    monkeypatch.setattr(LocalFileSystem, "open_input", open_input)
+    parts, held = list[str](), threading.Event()
+    hold_reads(monkeypatch, parts, held)
     yield parts
     held.set()
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from icefield import Catalog, load_catalog
-from icefield.catalog import transaction as transactions
 from icefield.errors import InvalidArgument, InvalidMetadata, NotSupportedByCatalog
 from icefield_maintenance import BranchDifference, CatalogBranches
 from tables import ids, memory_catalog, new_table, rows
@@ -93,28 +92,6 @@ def test_a_branch_needs_a_table_and_main_stays(catalog: Catalog) -> None:
         CatalogBranches(catalog).create("work", [])
     with pytest.raises(InvalidArgument, match="main"):
         CatalogBranches(catalog).drop("main")
-
-
-def test_a_commit_of_several_tables_during_a_merge_is_merged_whole(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A rival writes to the branch of two tables after the first was read, and before the second is."""
-    CatalogBranches(catalog).create("work", NAMES)
-    catalog.load_table("db.c").append(rows([2]), branch="work")
-    load, read = transactions.load_table, list[str]()
-
-    def load_table(handle: Any, held: Any = None) -> Any:
-        read.append(handle.full_name)
-        if read == ["db.a", "db.b"]:
-            with catalog.transaction() as rival:
-                for name in ("db.a", "db.c"):
-                    rival.table(name).append(rows([7]), branch="work")
-        return load(handle, held)
-
-    monkeypatch.setattr(transactions, "load_table", load_table)
-    CatalogBranches(catalog).merge("work")
-    assert len(read) > 3
-    assert [7 in ids(catalog.load_table(name)) for name in ("db.a", "db.c")] == [True, True]
 
 
 def test_a_table_in_which_the_branch_is_not_ahead_hinders_no_merge(catalog: Catalog) -> None:

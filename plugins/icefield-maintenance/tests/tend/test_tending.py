@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, clear_caches
-from icefield.builtin.memory import MemoryFileSystem
+from icefield.abc import PutMode
 from icefield.errors import CommitFailed
 from icefield_maintenance import MaintenanceTable
 from icefield_maintenance.tend import CommittedTables, Policy, TendedOperation, Tending, runner
@@ -284,7 +284,7 @@ def test_the_record_says_that_files_outside_of_a_table_still_hold_erased_rows(ca
     table = appended(catalog)
     outside = f"{table.location()}-outside/id=7/file.parquet"
     (path,) = (each.file.file_path for each in table.scan("id = 3").plan_files())
-    MemoryFileSystem.files[outside] = MemoryFileSystem.files[path]
+    table.io.put(outside, table.io.read(path), PutMode.CREATE)
     table.add_files([outside])
     erasure = {"name": "ten", "tables": "db.*", "where": "id = 3", "by": dt.date(2026, 1, 1)}
     (found,) = Tending(catalog, Policy.from_mapping({"record": "ops.tend", "erasures": [erasure]})).run()

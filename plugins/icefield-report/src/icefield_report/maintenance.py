@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -163,7 +163,7 @@ def _equality_deletes(table: Table, name: str, partitions: Partitions) -> Advice
     if gain is None:
         return None
     return _advice(
-        gain,
+        replace(gain, after=0),  # what comes in their place marks positions
         "Convert equality deletes",
         f"Scans look up the keys of {count(gain.before, 'file')} in every row of the data files that they apply to. "
         f"Marks by position cost little; the key columns of {count(gain.read_files, 'data file')} would be read once.",
