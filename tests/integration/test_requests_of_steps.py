@@ -43,9 +43,9 @@ REQUESTS: Final[Mapping[str, tuple[str, str, str]]] = {
     "rewrite manifests": ("3 PUT", "7 HEAD, 2 GET, 4 PUT", "2 PUT, 3 CALL"),
     "compact 4 files": ("4 GET, 5 PUT", "7 HEAD, 6 GET, 6 PUT", "4 GET, 4 PUT, 3 CALL"),
     "expire all snapshots but one": (
-        "5 GET, 1 PUT, 4 DELETE",
-        "7 HEAD, 7 GET, 2 PUT, 4 DELETE",
-        "6 GET, 4 DELETE, 3 CALL",
+        "6 GET, 1 PUT, 4 DELETE",
+        "7 HEAD, 8 GET, 2 PUT, 4 DELETE",
+        "10 GET, 1 LIST, 4 DELETE, 3 CALL",
     ),
     "expire again": ("1 HEAD, 4 GET", "9 HEAD, 7 GET", "1 HEAD, 5 GET, 2 CALL"),
     "drop the table": ("2 GET", "9 HEAD, 5 GET, 2 PUT", "1 CALL"),

@@ -11,7 +11,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, load_catalog
+from icefield.abc import CommitStrategy
 from icefield.errors import InvalidArgument, LocationWarning
+from tables import strategy_of
 
 SCHEMA = pa.schema([("id", pa.int64())])
 LATER = 2**60
@@ -80,6 +82,19 @@ def test_a_purge_keeps_the_files_of_a_claimed_table(
 ) -> None:
     before = files_of(victim)
     claiming(catalog, victim, tmp_path, claim)
+    catalog.purge_table("db.t")
+    assert before <= files_of(victim)
+
+
+@pytest.mark.parametrize("is_logged", [True, False])
+def test_a_claimed_table_is_found_by_its_metadata_where_the_catalog_cannot_tell(
+    catalog: Catalog, victim: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_logged: bool
+) -> None:
+    before = files_of(victim)
+    files = [each.as_uri() for each in before if each.name.endswith(".metadata.json")] if is_logged else []
+    log = [{"timestamp-ms": victim.metadata.last_updated_ms - 1, "metadata-file": each} for each in files]
+    claiming(catalog, victim, tmp_path, "location", **{"metadata-log": log})
+    monkeypatch.setattr(type(strategy_of(victim)), "tables_in", CommitStrategy.tables_in)
     catalog.purge_table("db.t")
     assert before <= files_of(victim)
 

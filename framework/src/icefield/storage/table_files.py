@@ -156,11 +156,9 @@ class TableFiles:
     def _is_used(self, place: str) -> bool:
         """Whether another table is at a location. One that was dropped does not count, if the catalog tells."""
         strategy, home = self._strategy, f"{place}{METADATA_FOLDER}"
-        if strategy is None or type(strategy).tables_in is CommitStrategy.tables_in:
-            is_there = self._has_another(place)
-        else:
-            is_there = bool(tables_in(self._io, strategy, f"{home}/-"))
-        return is_there or bool(tables_noted(self._io, strategy, home, self._metadata.table_uuid))
+        if strategy is not None and type(strategy).tables_in is not CommitStrategy.tables_in:
+            return bool(tables_in(self._io, strategy, f"{home}/-"))
+        return self._has_another(place) or bool(tables_noted(self._io, None, home, self._metadata.table_uuid))
 
     def _names_the_table(self, parts: Sequence[str]) -> bool:
         """Whether the folders below a folder of data follow the object storage layout, with the table's context."""
@@ -175,8 +173,8 @@ class TableFiles:
         found = self._looked_at.get(place)
         if found is None:
             try:
-                system, uuid = self._io.storage(place), self._metadata.table_uuid
-                found = metadata_of_another(system, place, uuid) is not None
+                uuid, logged = self._metadata.table_uuid, {each.metadata_file for each in self._metadata.metadata_log}
+                found = metadata_of_another(self._io.storage(place), place, uuid, logged) is not None
             except IcefieldError as error:
                 _log.warning("files in %s stay: %s", without_userinfo(place), error)
                 found = True

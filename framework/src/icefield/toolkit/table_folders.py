@@ -7,7 +7,7 @@ Each holds the table's uuid, so that one short listing shows whether a location 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import msgspec
@@ -100,15 +100,18 @@ def is_of_another(system: FileSystem, metadata_file: str, uuid: str | None) -> b
         return False
 
 
-def metadata_of_another(system: FileSystem, location: str, uuid: str | None = None) -> str | None:
+def metadata_of_another(
+    system: FileSystem, location: str, uuid: str | None = None, logged: Collection[str] = ()
+) -> str | None:
     """A metadata file at a location that belongs to a table with another uuid; None if there is none.
 
-    Without a uuid any metadata file counts. If there are very many, only the latest are read.
+    Without a uuid any metadata file counts. If there are very many, only the latest are read. Of those that the table's
+    log names, one is read: in the folder of another table, it shows that the log is false.
     """
-    found = metadata_files(system, location)
+    found = [each.location for each in metadata_files(system, location)]
     if uuid is None:
-        return found[0].location if found else None
-    some = (each.location for each in found[:_MOST_READ])
+        return found[0] if found else None
+    some = [each for each in found if each not in logged][:_MOST_READ] + [each for each in found if each in logged][:1]
     return next((each for each in some if is_of_another(system, each, uuid)), None)
 
 
