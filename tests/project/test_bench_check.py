@@ -35,6 +35,8 @@ def costs(once: list[float], twice: list[float]) -> dict[str, list[list[dict[str
         ([1.0], [2.4], [2.0], []),
         ([1.0], [2.6], [2.0], ["30% more CPU than the last release"]),
         ([1.0], [2.6, 2.1], [2.0], []),
+        ([1.0], [2.6, 2.7, 3.0], [2.0, 2.7, 3.0], []),
+        ([1.0], [2.6, 3.6, 2.8], [2.0, 2.8, 2.9], ["30% more CPU than the last release"]),
         ([1.0], [4.0], [4.0], ["4.0 times the CPU for twice the work"]),
         ([0.001], [0.009], [0.003], []),
     ],

@@ -152,6 +152,8 @@ class ManifestReader:
         if self._scope is not None and any(map(KnownManifests.in_memory, keys)):
             known = [self._known.get(key, one, request) for key, (one, _) in zip(keys, manifests, strict=True)]
             parts = [request if held is None else missing_part(held, request) for held in known]
+            if all(part is None for part in parts):
+                return [held.entries for held in known if held is not None]
             if parts[0] is None or any(part != parts[0] for part in parts):
                 return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
             missing = parts[0]
@@ -192,10 +194,7 @@ class ManifestReader:
         alike = all(reader.schema is schema or reader.schema.equals(schema, True) for reader in readers)
         if not alike or any(other is not kind and other != kind for _, other in manifests):
             return apart
-        versions = [
-            _format_version(reader.metadata, one.manifest_path)
-            for reader, (one, _) in zip(readers, manifests, strict=True)
-        ]
+        versions = [_format_version(reader.metadata, location) for reader in readers]
         if len({*versions}) > 1 or len({one.content for one, _ in manifests}) > 1:
             return apart
         wanted = self._request_for(schema, request, location)

@@ -77,9 +77,12 @@ def _look_at_sizes(subject: Subject, files: _LiveFiles, ledger: Ledger) -> None:
             is_known = False
             continue
         ledger.look_at(rules.FILE_SIZES)
+        gone = [path for (path, _, _), info in zip(some, found, strict=True) if info is None]
+        untold = {gone[at] for at in missing.add_new(path_hashes(pa.array(gone, pa.string())))}
         for (path, stated, data), info in zip(some, found, strict=True):
             if info is None:
-                if len(missing.add_new(path_hashes(pa.array([path], pa.string())))):
+                if path in untold:
+                    untold.remove(path)
                     why = "" if data else _NEEDED
                     ledger.breach(rules.FILES_MISSING, path, "a live file of the table is not there", no_repair=why)
             elif info.size != stated:
