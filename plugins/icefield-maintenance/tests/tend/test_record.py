@@ -99,6 +99,21 @@ def test_an_operation_is_recorded_while_the_next_one_goes_on(catalog: Catalog, m
     assert seen == [1, 3, 5]
 
 
+def test_an_operation_that_is_added_during_a_write_is_written_after_it(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_module, "_GATHERING_SECONDS", 0.01)
+    added = Event()
+    appends = AppendsToRecord(monkeypatch, lambda: until(added.is_set))
+    now = dt.datetime.now(dt.UTC)
+    record = record_module.TendRecord(catalog, RECORD, lambda: ms_of(now))
+    record.add(TendedOperation(at=now, table="db.a", operation="expire_snapshots", outcome="done"))
+    until(lambda: appends.calls == 1)
+    record.add(TendedOperation(at=now, table="db.b", operation="expire_snapshots", outcome="done"))
+    added.set()
+    until(lambda: appends.calls == 2 and len(recorded(catalog)) == 2)
+
+
 def test_a_record_that_hangs_holds_up_no_table_and_is_overdue(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,6 +167,8 @@ class TendRecord:
                 for each in self._waiting:
                     fresh.note(each, self._clock())
                 self.past = fresh
+            if self._waiting and fault is None:  # they were added during the write
+                self._begin()
 
     def _written(self, rows: list[TendedOperation]) -> Table | None:
         """The newest version of the table, with further rows; None if it is missing, and there are none."""
