@@ -313,19 +313,33 @@ def test_more_queries_than_run_at_the_same_time_are_asked_to_come_later(
     assert client.get("/ui/rows/web/clicks?sql=SELECT+1").status_code == 200
 
 
+class NotedQueries(QueryProcesses):
+    """One query at once, for a long time; ``begun`` is set as the first one begins."""
+
+    def __init__(self) -> None:
+        super().__init__(replace(row_page._LIMITS, seconds=1000.0), 1)
+        self.begun = threading.Event()
+
+    def _begun(self, *args: Any) -> Any:
+        query = super()._begun(*args)
+        self.begun.set()
+        return query
+
+
 def test_a_query_ends_when_its_browser_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_page, "_QUERIES", QueryProcesses(replace(row_page._LIMITS, seconds=100.0), 1))
+    queries = NotedQueries()
+    monkeypatch.setattr(row_page, "_QUERIES", queries)
     page = "/ui/rows/web/clicks?sql="
     endless = quote("SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = 7")
-    with served(app(explored_catalog(), Settings(pages={"ui": show}))) as url, httpx.Client() as client:
+    with served(app(explored_catalog(), Settings(pages={"ui": show}))) as url, httpx.Client(timeout=60) as client:
         host, port = urlsplit(url).hostname, urlsplit(url).port
         with socket.create_connection((host, port)) as browser:
             browser.sendall(f"GET {page}{endless} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
-            while client.get(f"{url}{page}SELECT+1", timeout=30).status_code != 503:
-                pass
-        began = time.monotonic()
-        while client.get(f"{url}{page}SELECT+1", timeout=30).status_code != 200:
-            assert time.monotonic() - began < 20
+            assert queries.begun.wait(100)
+            assert client.get(f"{url}{page}SELECT+1").status_code == 503
+        end = time.monotonic() + 100
+        while client.get(f"{url}{page}SELECT+1").status_code != 200:
+            assert time.monotonic() < end
 
 
 def test_costly_pages_hold_up_no_request_of_the_protocol(client: LocalClient, monkeypatch: pytest.MonkeyPatch) -> None:
