@@ -50,7 +50,7 @@ MERGE_ON_READ = {
     "commit.manifest-merge.enabled": "false",
     "comment": "All orders since 2023",
 }
-TABLE_PAGES = ("table", "schema", "snapshots", "diff", "files", "health", "maintenance", "plan", "rows")
+TABLE_PAGES = ("table", "schema", "snapshots", "diff", "branches", "files", "health", "maintenance", "plan", "rows")
 
 
 class TendingPlugin:

@@ -55,7 +55,7 @@ def _code(string: str) -> Markup:
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(string))))
 
 
-def _span(milliseconds: int) -> str:
+def span(milliseconds: int) -> str:
     """A time in its largest whole unit, such as 5 days."""
     for unit, length in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000)):
         if milliseconds >= length and milliseconds % length == 0:
@@ -65,7 +65,7 @@ def _span(milliseconds: int) -> str:
 
 _LOADERS: Final = ChoiceLoader([PackageLoader("icefield_explorer"), PackageLoader("icefield_report")])
 _TEMPLATES: Final = REPORT.overlay(loader=_LOADERS)
-_TEMPLATES.filters = {**REPORT.filters, "code": _code, "hidden": _hidden, "lines": _lines, "span": _span}
+_TEMPLATES.filters = {**REPORT.filters, "code": _code, "hidden": _hidden, "lines": _lines, "span": span}
 _STYLE: Final = b"\n".join(
     files(package).joinpath("templates", name).read_bytes()
     for package, name in (("icefield_report", "style.css"), ("icefield_explorer", "explorer.css"))
