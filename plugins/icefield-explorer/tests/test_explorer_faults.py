@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from explored import TABLE_PAGES, ExploredPage, explorer_client, settled
 from icefield import Catalog, Table
+from icefield_explorer import background
 from local_client import LocalClient
 from slow_storage import hold_reads
 
@@ -167,6 +168,39 @@ def test_a_search_reads_no_table(client: LocalClient, hung: list[str]) -> None:
     hung.append("/metadata/")
     links = ExploredPage(quickly(client, "/ui/?find=o")).links
     assert [each for each in links if each.startswith("/ui/table/")] == ["/ui/table/db/good", "/ui/table/db/other"]
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """A work that ends with the test; each is slow at once."""
+    held = threading.Event()
+
+    def wait() -> str:
+        held.wait(60)
+        return "late"
+
+    monkeypatch.setattr(background, "_SLOW", 0.0)
+    yield wait
+    held.set()
+
+
+@pytest.mark.parametrize(("subjects", "of_each"), [(40, 1), (12, 8), (200, 2)])
+def test_subjects_that_hang_hold_up_no_other_one(waiting: Callable[[], str], subjects: int, of_each: int) -> None:
+    results = background.BackgroundResults()
+    for number in range(of_each):
+        for subject in range(subjects):
+            results.get(subject, number, waiting, 0.0)
+    for other in range(20):
+        assert results.get(f"other {other}", 0, lambda: "soon", 60.0) == "soon"
+
+
+def test_no_more_threads_than_a_bound_hang(waiting: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_MOST_SLOW", 20)
+    results, begun = background.BackgroundResults(), list[int]()
+    for subject in range(60):
+        results.get(subject, 0, lambda: (begun.append(1), waiting()), 0.0)
+    assert results.get("other", 0, lambda: "soon", 1.0) is None
+    assert len(begun) == 20
 
 
 def test_a_page_shows_a_commit_of_the_moment_before(lake: Catalog, client: LocalClient) -> None:
