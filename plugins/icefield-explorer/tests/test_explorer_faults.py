@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from explored import TABLE_PAGES, ExploredPage, explorer_client, settled
 from icefield import Catalog, Table
+from icefield.manifest import DataFile
 from icefield_explorer import background
 from local_client import LocalClient
 from slow_storage import hold_reads
@@ -114,6 +115,31 @@ def test_a_default_retention_that_cannot_be_read_is_named(lake: Catalog, client:
     text = ExploredPage(client.get("/ui/branches/db/good").text).text
     assert f"A part of this page cannot be shown: table property '{name}': '<b>7</b>' is not" in text
     assert " always 1 (default) unknown " in text
+
+
+def test_passwords_in_locations_are_on_no_page(lake: Catalog, client: LocalClient) -> None:
+    table = lake.load_table("db.good")
+    with table.transaction() as tx, tx.update_snapshot().fast_append() as append:
+        append.append_file(
+            DataFile(
+                file_path="s3://ann:hush@lake/x.parquet",
+                file_format="parquet",
+                partition=(),
+                record_count=1,
+                file_size_in_bytes=9,
+            )
+        )
+    path = path_of(table.metadata_location)
+    stated = json.dumps({**json.loads(path.read_text("utf-8")), "location": "s3://ann:hush@lake/good"})
+    path.write_text(stated, "utf-8")
+    texts = {
+        page: settled(client, f"/ui/{page.replace('?', '/db/good?') if '?' in page else f'{page}/db/good'}").text
+        for page in (*TABLE_PAGES, "health?doctor=run", "plan?filter=id+%3D+1")
+    }
+    for page, text in texts.items():
+        assert "hush" not in text, page
+    for page in ("table", "files", "diff", "plan"):
+        assert "lake/" in texts[page], page
 
 
 @pytest.fixture

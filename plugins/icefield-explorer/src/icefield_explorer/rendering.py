@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import pyarrow as pa
 from icefield import __version__
 from icefield.toolkit import without_credentials, without_userinfo
-from icefield_report.formats import count, printable
+from icefield_report.formats import count, printable, short
 from icefield_report.page import ENVIRONMENT as REPORT
 from icefield_rest_server import Answer, PageRequest
 from jinja2 import ChoiceLoader, PackageLoader
@@ -34,6 +34,11 @@ _HEADERS: Final = {
 def _hidden(value: str, name: str) -> str:
     """The value of a property, without credentials."""
     return without_credentials(without_userinfo(value), {name: value})
+
+
+def _place(location: str, most: int) -> str:
+    """A location without a password, on one line."""
+    return short(without_userinfo(location), most)
 
 
 def text_of(value: Any) -> str:
@@ -65,7 +70,14 @@ def span(milliseconds: int) -> str:
 
 _LOADERS: Final = ChoiceLoader([PackageLoader("icefield_explorer"), PackageLoader("icefield_report")])
 _TEMPLATES: Final = REPORT.overlay(loader=_LOADERS)
-_TEMPLATES.filters = {**REPORT.filters, "code": _code, "hidden": _hidden, "lines": _lines, "span": span}
+_TEMPLATES.filters = {
+    **REPORT.filters,
+    "code": _code,
+    "hidden": _hidden,
+    "lines": _lines,
+    "place": _place,
+    "span": span,
+}
 _STYLE: Final = b"\n".join(
     files(package).joinpath("templates", name).read_bytes()
     for package, name in (("icefield_report", "style.css"), ("icefield_explorer", "explorer.css"))
