@@ -182,6 +182,13 @@ def table_of_many_files(catalog: Catalog, count: int, commits: int = 50) -> Tabl
     return table
 
 
+def append_location(table: Table, location: str) -> None:
+    """Append a file that nobody wrote to a table without partitions."""
+    file = DataFile(file_path=location, file_format="parquet", partition=(), record_count=1, file_size_in_bytes=9)
+    with table.transaction() as tx, tx.update_snapshot().fast_append() as append:
+        append.append_file(file)
+
+
 def _unwritten(table: Table, number: int, size: int) -> DataFile:
     day = 19_000 + number % 365
     low, high = (

@@ -12,9 +12,8 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from explored import TABLE_PAGES, ExploredPage, explorer_client, settled
+from explored import TABLE_PAGES, ExploredPage, append_location, explorer_client, settled
 from icefield import Catalog, Table
-from icefield.manifest import DataFile
 from icefield_explorer import background
 from local_client import LocalClient
 from slow_storage import hold_reads
@@ -119,16 +118,7 @@ def test_a_default_retention_that_cannot_be_read_is_named(lake: Catalog, client:
 
 def test_passwords_in_locations_are_on_no_page(lake: Catalog, client: LocalClient) -> None:
     table = lake.load_table("db.good")
-    with table.transaction() as tx, tx.update_snapshot().fast_append() as append:
-        append.append_file(
-            DataFile(
-                file_path="s3://ann:hush@lake/x.parquet",
-                file_format="parquet",
-                partition=(),
-                record_count=1,
-                file_size_in_bytes=9,
-            )
-        )
+    append_location(table, "s3://ann:hush@lake/x.parquet")
     path = path_of(table.metadata_location)
     stated = json.dumps({**json.loads(path.read_text("utf-8")), "location": "s3://ann:hush@lake/good"})
     path.write_text(stated, "utf-8")
