@@ -50,7 +50,7 @@ MERGE_ON_READ = {
     "commit.manifest-merge.enabled": "false",
     "comment": "All orders since 2023",
 }
-TABLE_PAGES = ("table", "schema", "snapshots", "diff", "files", "health", "maintenance", "plan", "rows")
+TABLE_PAGES = ("table", "schema", "snapshots", "diff", "branches", "files", "health", "maintenance", "plan", "rows")
 
 
 class TendingPlugin:
@@ -180,6 +180,13 @@ def table_of_many_files(catalog: Catalog, count: int, commits: int = 50) -> Tabl
             for number in itertools.islice(numbers, count // commits):
                 append.append_file(_unwritten(table, number, int(sizes.lognormvariate(16, 1))))
     return table
+
+
+def append_location(table: Table, location: str) -> None:
+    """Append a file that nobody wrote to a table without partitions."""
+    file = DataFile(file_path=location, file_format="parquet", partition=(), record_count=1, file_size_in_bytes=9)
+    with table.transaction() as tx, tx.update_snapshot().fast_append() as append:
+        append.append_file(file)
 
 
 def _unwritten(table: Table, number: int, size: int) -> DataFile:

@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.peer, pytest.mark.slow]
 _HOSTILE = f"{quote(HOSTILE, safe='')}/{quote(HOSTILE, safe='')}"
 PAGES = {
     "catalog": "/",
+    "found tables": "/?find=e",
+    "found nothing": "/?find=no-such-name",
     "namespace": "/namespace/sales",
     "view": "/view/sales/by_country",
     "error": "/table/no/such",
@@ -32,6 +34,7 @@ PAGES = {
     "schema": "/schema/sales/orders",
     "snapshots": "/snapshots/sales/orders",
     "diff": "/diff/sales/orders",
+    "branches": "/branches/sales/orders",
     "files": "/files/sales/orders",
     "health": "/health/sales/orders?doctor=run",
     "maintenance": "/maintenance/sales/orders",
@@ -47,8 +50,8 @@ PAGES = {
     **{f"empty {name}": f"/{name}/web/empty" for name in TABLE_PAGES},
     "hostile namespace": f"/namespace/{quote(HOSTILE, safe='')}",
     "hostile view": f"/view/{quote(HOSTILE, safe='')}/{quote('v' + HOSTILE, safe='')}",
-    **{f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("table", "schema", "snapshots", "diff", "files")},
-    **{f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("health", "maintenance")},
+    **{f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("table", "schema", "snapshots", "diff")},
+    **{f"hostile {name}": f"/{name}/{_HOSTILE}" for name in ("branches", "files", "health", "maintenance")},
     "hostile plan": f"/plan/{_HOSTILE}",
     "hostile rows": f"/rows/{_HOSTILE}",
 }
@@ -79,8 +82,9 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    pages = partial(show, policy=POLICY)
-    with served(app(with_record(explored_catalog()), Settings(pages={"ui": pages}))) as url:
+    pages, catalog = partial(show, policy=POLICY), with_record(explored_catalog())
+    catalog.load_table("sales.orders").maintenance.compute_table_stats()
+    with served(app(catalog, Settings(pages={"ui": pages}))) as url:
         yield f"{url}/ui"
 
 
@@ -148,18 +152,33 @@ def test_plots_follow_the_theme_under_the_policy(browser: Any, address: str) -> 
     assert len(colours) == 2
 
 
-def test_all_is_reached_by_the_keyboard(browser: Any, address: str) -> None:
+CONTROLS = "a, input:not([type=hidden]), select, button, textarea, [tabindex='0'], summary"
+
+
+@pytest.mark.parametrize("name", ["found tables", "namespace", "view", "error", *TABLE_PAGES])
+def test_every_control_of_a_page_is_reached_by_the_keyboard(browser: Any, address: str, name: str) -> None:
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
-    opened(browser, f"{address}/plan/sales/orders")
+    opened(browser, f"{address}{PAGES[name]}")
     active = browser.switch_to
     browser.find_element("tag name", "body").send_keys(keys.TAB)
     assert active.active_element.text == "Skip to the content"
-    wanted = len(browser.find_elements("css selector", "a, input, select, button, textarea, [tabindex='0'], summary"))
+    wanted = [each for each in browser.find_elements("css selector", CONTROLS) if is_shown(browser, each)]
     reached = {active.active_element.id}
-    for _ in range(wanted):
+    for _ in wanted:
         active.active_element.send_keys(keys.TAB)
         reached.add(active.active_element.id)
-    assert len(reached) >= wanted
+    missed = [each.get_attribute("outerHTML")[:200] for each in wanted if each.id not in reached]
+    assert missed == []
+
+
+def is_shown(browser: Any, element: Any) -> bool:
+    """Whether an element has a place on the page; those of a closed ``details`` have none."""
+    return bool(browser.execute_script("return arguments[0].checkVisibility()", element))
+
+
+def test_a_filter_is_given_by_the_keyboard(browser: Any, address: str) -> None:
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    opened(browser, f"{address}/plan/sales/orders")
     field = browser.find_element("id", "filter")
     field.send_keys("country = 'DE'", keys.ENTER)
     assert "Left out by partition" in browser.find_element("id", "content").text

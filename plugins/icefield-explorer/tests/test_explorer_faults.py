@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import icefield
 import pyarrow as pa
 import pytest
-from explored import TABLE_PAGES, ExploredPage, explorer_client, settled
+from explored import TABLE_PAGES, ExploredPage, append_location, explorer_client, settled
 from icefield import Catalog, Table
+from icefield_explorer import background
 from local_client import LocalClient
 from slow_storage import hold_reads
 
@@ -71,10 +72,10 @@ def test_pages_of_a_table_with_lost_manifests_keep_their_other_parts(
         answer = settled(client, f"/ui/{page}/db/good")
         assert answer.status_code == 200, (page, answer.text)
         text = ExploredPage(answer.text).text
-        says_itself = page in ("table", "maintenance")
+        says_itself = page in ("table", "branches", "maintenance")
         assert ("A part of this page cannot be shown" in text) is not says_itself, page
         assert text.count("A part of this page cannot be shown") <= 1, page
-        assert ".avro" in text or page == "table", page
+        assert ".avro" in text or page in ("table", "branches"), page
         assert "has no files" not in text
     assert "append" in settled(client, "/ui/snapshots/db/good").text
     assert "id long" in ExploredPage(settled(client, "/ui/schema/db/good").text).text
@@ -104,6 +105,31 @@ def test_a_table_without_readable_metadata_is_an_error_of_the_server(
         assert path.name in answer.text
         assert settled(client, f"/ui/{page}/db/other").status_code == 200
     assert "/ui/table/db/good" in ExploredPage(client.get("/ui/namespace/db").text).links
+
+
+def test_a_default_retention_that_cannot_be_read_is_named(lake: Catalog, client: LocalClient) -> None:
+    name = "history.expire.max-snapshot-age-ms"
+    path = path_of(lake.load_table("db.good").set_properties({name: "7777777"}).metadata_location)
+    path.write_text(path.read_text("utf-8").replace("7777777", "<b>7</b>"), "utf-8")
+    text = ExploredPage(client.get("/ui/branches/db/good").text).text
+    assert f"A part of this page cannot be shown: table property '{name}': '<b>7</b>' is not" in text
+    assert " always 1 (default) unknown " in text
+
+
+def test_passwords_in_locations_are_on_no_page(lake: Catalog, client: LocalClient) -> None:
+    table = lake.load_table("db.good")
+    append_location(table, "s3://ann:hush@lake/x.parquet")
+    path = path_of(table.metadata_location)
+    stated = json.dumps({**json.loads(path.read_text("utf-8")), "location": "s3://ann:hush@lake/good"})
+    path.write_text(stated, "utf-8")
+    texts = {
+        page: settled(client, f"/ui/{page.replace('?', '/db/good?') if '?' in page else f'{page}/db/good'}").text
+        for page in (*TABLE_PAGES, "health?doctor=run", "plan?filter=id+%3D+1")
+    }
+    for page, text in texts.items():
+        assert "hush" not in text, page
+    for page in ("table", "files", "diff", "plan"):
+        assert "lake/" in texts[page], page
 
 
 @pytest.fixture
@@ -152,6 +178,45 @@ def test_a_table_whose_files_are_not_read_holds_up_no_page_of_another(
         assert client.get(path).status_code == 200, path
     for page in TABLE_PAGES:
         quickly(client, f"/ui/{page}/db/other")
+
+
+def test_a_search_reads_no_table(client: LocalClient, hung: list[str]) -> None:
+    hung.append("/metadata/")
+    links = ExploredPage(quickly(client, "/ui/?find=o")).links
+    assert [each for each in links if each.startswith("/ui/table/")] == ["/ui/table/db/good", "/ui/table/db/other"]
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """A work that ends with the test; each is slow at once."""
+    held = threading.Event()
+
+    def wait() -> str:
+        held.wait(60)
+        return "late"
+
+    monkeypatch.setattr(background, "_SLOW", 0.0)
+    yield wait
+    held.set()
+
+
+@pytest.mark.parametrize(("subjects", "of_each"), [(40, 1), (12, 8), (200, 2)])
+def test_subjects_that_hang_hold_up_no_other_one(waiting: Callable[[], str], subjects: int, of_each: int) -> None:
+    results = background.BackgroundResults()
+    for number in range(of_each):
+        for subject in range(subjects):
+            results.get(subject, number, waiting, 0.0)
+    for other in range(20):
+        assert results.get(f"other {other}", 0, lambda: "soon", 60.0) == "soon"
+
+
+def test_no_more_threads_than_a_bound_hang(waiting: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_MOST_SLOW", 20)
+    results, begun = background.BackgroundResults(), list[int]()
+    for subject in range(60):
+        results.get(subject, 0, lambda: (begun.append(1), waiting()), 0.0)
+    assert results.get("other", 0, lambda: "soon", 1.0) is None
+    assert len(begun) == 20
 
 
 def test_a_page_shows_a_commit_of_the_moment_before(lake: Catalog, client: LocalClient) -> None:

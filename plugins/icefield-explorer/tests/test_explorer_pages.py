@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,6 +21,7 @@ from explored import (
     with_record,
 )
 from icefield import Catalog, Plugins, Schema
+from icefield.metadata import BlobMetadata, StatisticsFile
 from icefield_explorer import show, table_pages
 from icefield_rest_server import Options, Settings, app
 from local_client import LocalClient
@@ -63,7 +66,7 @@ def test_every_link_from_the_catalog_on_leads_to_a_page_without_foreign_markup(c
     assert quote(HOSTILE, safe="") in "".join(seen)
 
 
-def test_the_overview_states_the_numbers_columns_refs_and_properties_of_a_table(
+def test_the_overview_states_the_numbers_columns_and_properties_of_a_table(
     client: LocalClient, catalog: Catalog
 ) -> None:
     text = page(client, "/table/sales/orders").text
@@ -72,7 +75,7 @@ def test_the_overview_states_the_numbers_columns_refs_and_properties_of_a_table(
     assert f"Rows {current.summary['total-records']} " in text
     assert f"Data files {current.summary['total-data-files']} " in text
     assert "month(at), country" in text
-    assert "audit-2023 tag" in text
+    assert "audit-2023 tag" in page(client, "/branches/sales/orders").text
     assert "comment All orders since 2023" in text
     assert "ISO code of the country" in text
 
@@ -310,3 +313,77 @@ def test_an_older_snapshot_has_a_heat_map_that_the_time_line_links_to(client: Lo
     assert any(f"by=deletes&at={oldest.snapshot_id}" in each for each in found.links)
     assert "Delete files 0" not in page(client, "/files/sales/orders").text
     assert client.get("/ui/files/sales/orders?at=1").status_code == 404
+
+
+def test_the_schema_page_has_the_distinct_values_that_statistics_state() -> None:
+    catalog = explored_catalog()
+    table = catalog.load_table("sales.orders")
+    distinct = len(set(table.scan(selected_fields=("id",)).to_arrow()["id"].to_pylist()))
+    client = explorer_client(catalog)
+    assert "Distinct" not in page(client, "/schema/sales/orders").text
+    table.maintenance.compute_table_stats(["id", "country"])
+    text = page(client, "/schema/sales/orders").text
+    assert f" id long required {distinct} 0 0 % " in text
+    assert " ISO code of the country 2 0 " in text
+    assert "estimates of the current snapshot, " in text
+    counted = table.refresh().metadata.current_snapshot_id
+    table.append(table.scan().to_arrow())
+    text = page(client, "/schema/sales/orders").text
+    assert f" id long required {distinct} 0 0 % " in text
+    assert f"estimates of snapshot {counted}, " in text
+
+
+@pytest.mark.parametrize("stated", [None, "", "-1", "1e9", "٣", "9" * 400, "<b>7</b>"])
+def test_a_number_of_distinct_values_that_is_none_is_left_out(stated: str | None) -> None:
+    catalog = explored_catalog()
+    table = catalog.load_table("web.clicks")
+    head = table.metadata.current_snapshot_id
+    assert head is not None
+    properties = {} if stated is None else {"ndv": stated}
+    blob = BlobMetadata("apache-datasketches-theta-v1", head, 1, (1,), properties)
+    table.update_statistics().set_statistics(StatisticsFile(head, "memory://none", 1, 1, (blob,))).commit()
+    assert "Distinct" not in page(explorer_client(catalog), "/schema/web/clicks").text
+
+
+def test_the_page_about_branches_states_how_long_they_and_their_snapshots_are_kept() -> None:
+    catalog = explored_catalog()
+    table = catalog.load_table("web.clicks")
+    head = table.metadata.current_snapshot_id
+    assert head is not None
+    day = 86_400_000
+    change = table.manage_snapshots().create_tag(head, "audit", max_ref_age_ms=30 * day)
+    change.create_branch(
+        head, "dev", max_ref_age_ms=7 * day, max_snapshot_age_ms=90_000, min_snapshots_to_keep=3
+    ).create_tag(head, "release").commit()
+    text = page(explorer_client(catalog), "/branches/web/clicks").text
+    assert re.search(r" main branch \d+ [-\d]+ [:\d]+ UTC always 1 \(default\) 5 days \(default\) ", text)
+    assert re.search(r" audit tag \d+ [-\d]+ [:\d]+ UTC 30 days dev ", text)
+    assert re.search(r" dev branch \d+ [-\d]+ [:\d]+ UTC 7 days 3 90.0 s release ", text)
+    assert re.search(r" release tag \d+ [-\d]+ [:\d]+ UTC always \(default\) ", text)
+
+
+def test_a_search_finds_tables_of_all_namespaces(client: LocalClient) -> None:
+    found = page(client, "/?find=LIC")
+    assert [each for each in found.links if each.startswith("/ui/table/")] == ["/ui/table/web/clicks"]
+    assert "Tables" not in page(client, "/").text
+    assert "No table matches." in page(client, "/?find=no-such-name").text
+    assert f"/ui/table/{quote(HOSTILE, safe='')}/{quote(HOSTILE, safe='')}" in page(client, "/?find=%3Cimg").links
+
+
+def test_a_search_is_bounded_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog, walked = explored_catalog(), list[int]()
+
+    def names(self: Catalog) -> Iterator[tuple[str, ...]]:
+        for number in count():
+            walked.append(number)
+            yield ("sales", f"t{number:07}")
+
+    monkeypatch.setattr(Catalog, "walk_tables", names)
+    client = explorer_client(catalog)
+    found = page(client, "/?find=t")
+    assert sum(each.startswith("/ui/table/") for each in found.links) == 200
+    assert "There may be more" in found.text
+    assert len(walked) == 201
+    walked.clear()
+    assert "There may be more" in page(client, "/?find=none").text
+    assert len(walked) == 100_001

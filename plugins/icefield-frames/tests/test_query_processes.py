@@ -223,6 +223,24 @@ def test_a_table_that_is_read_too_slowly_ends_its_query_in_time_and_holds_up_no_
     assert eventually(lambda: asked(queries, "SELECT 1").num_rows == 1)
 
 
+@pytest.mark.slow
+def test_many_tables_that_are_not_read_keep_no_query_from_starting() -> None:
+    queries, held = QueryProcesses(LIMITS, 1), threading.Event()
+    try:
+        for _ in range(20):
+            gone: Future[None] = Future()
+
+            def scan_of(_: tuple[str, ...], gone: Future[None] = gone) -> None:
+                gone.set_result(None)
+                held.wait(600)
+
+            with pytest.raises(InvalidArgument, match="the query was stopped"):
+                asked(queries, "SELECT * FROM db.t", scan_of, gone)
+        assert asked(queries, "SELECT 1").num_rows == 1
+    finally:
+        held.set()
+
+
 def test_a_result_that_arrow_does_not_hold_is_an_error_of_the_query(queries: QueryProcesses) -> None:
     with pytest.raises(InvalidArgument, match="does not fit in precision"):
         asked(queries, "SELECT 170141183460469231731687303715884105727::HUGEINT AS large")

@@ -314,6 +314,19 @@ def test_hostile_names_values_and_properties_are_only_shown() -> None:
 
 
 @pytest.mark.slow
+def test_the_password_of_a_location_is_not_in_the_page(tmp_path: Path) -> None:
+    catalog = icefield.load_catalog("lake", type="directory", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    location = catalog.create_table("db.t", SCHEMA).metadata_location
+    assert location is not None
+    path = Path(location.removeprefix("file://"))
+    stated = {**json.loads(path.read_text("utf-8")), "location": "s3://ann:hush@lake/t"}
+    path.write_text(json.dumps(stated), "utf-8")
+    made = report(catalog.load_table("db.t"))
+    assert "lake/t" in made
+    assert "hush" not in made
+
+
 def test_the_page_of_a_catalog_has_a_row_and_a_section_for_each_table() -> None:
     catalog = memory_catalog()
     lived_in(catalog, "db.one")

@@ -14,14 +14,19 @@ from typing import Any, Final
 from icefield.toolkit import reset_after_fork
 
 _AT_ONCE: Final = 4
-_MOST_RUNNING: Final = 32
+_MANY_SLOW: Final = 32
+"""Slow works beside which others begin one at a time: the slow ones may be at work, too."""
+
+_MOST_SLOW: Final = 256
+"""Slow works beside which no other one begins: a thread cannot be ended. There is one for each subject."""
+
 _MOST_KEPT: Final = 64
 _MOST_WAITING: Final = 64
 _MOST_OF_ONE: Final = 8
 """Works of one subject that run or wait."""
 
 _SLOW: Final = 10.0
-"""Seconds after which a work no longer counts among those that run at once: its storage may not answer."""
+"""Seconds after which a work is slow, and no longer counts among those that run at once."""
 
 
 _FRESH: Final = 5.0
@@ -59,7 +64,9 @@ class BackgroundResults:
             found = self._found.get((subject, key))
             if found is None or (not keep and found.is_stale()):
                 of_subject = sum(each.subject == subject for each in self._open)
-                if len(self._open) >= _MOST_WAITING or of_subject >= _MOST_OF_ONE:
+                slow = self._slow()
+                others = sum(each.subject not in slow for each in self._open)
+                if others >= _MOST_WAITING or of_subject >= _MOST_OF_ONE:
                     return None
                 found = self._found[subject, key] = _Work(subject)
                 self._open[found] = work
@@ -78,18 +85,22 @@ class BackgroundResults:
 
     def _start(self) -> None:
         """Start the works whose turn it is. The caller holds the lock."""
-        running = [each for each in self._open if each.began is not None]
-        subjects = {each.subject for each in running}
-        quick = sum(time.monotonic() - (each.began or 0.0) < _SLOW for each in running)
+        running = {each.subject for each in self._open if each.began is not None}
+        slow = len(self._slow())
+        at_once = _AT_ONCE if slow < _MANY_SLOW else 1
         for each, do in self._open.items():
-            if each.began is None and each.subject not in subjects:
-                if quick >= _AT_ONCE or len(subjects) >= _MOST_RUNNING:
+            if each.began is None and each.subject not in running:
+                if len(running) - slow >= at_once or slow >= _MOST_SLOW:
                     return
-                quick += 1
-                subjects.add(each.subject)
+                running.add(each.subject)
                 each.began = time.monotonic()
                 # A daemon: long work does not keep the process from ending.
                 threading.Thread(target=self._do, args=(each, do), name="icefield-explorer", daemon=True).start()
+
+    def _slow(self) -> set[Hashable]:
+        """The subjects with a slow work. Their works count apart: storage that does not answer holds up no other."""
+        late = time.monotonic() - _SLOW
+        return {each.subject for each in self._open if each.began is not None and each.began <= late}
 
     def _do(self, work: _Work, do: Callable[[], Any]) -> None:
         result, failure = None, None

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from icefield_rest_server import Answer, PageRequest, Refused
 
+from icefield_explorer import background
 from icefield_explorer.rendering import page
-from icefield_explorer.visits import loaded
+from icefield_explorer.table_pages import MOST_COLUMNS
+from icefield_explorer.visits import WAIT, loaded
 
 _MOST = 200
 """Names in a page."""
 
+_MOST_DIALECTS = 20
+
 
 def catalog(request: PageRequest) -> Answer:
-    """The page of the catalog: its top namespaces."""
-    wanted, name = _wanted(request), request.access.catalog_name
-    found = request.access.namespaces((), most=_MOST + 1, containing=wanted)
-    more = len(found) > _MOST
-    return page(request, "catalog.html", title=name, namespaces=found[:_MOST], more=more, wanted=wanted)
+    """The page of the catalog: its top namespaces, and the tables of all namespaces that a search finds."""
+    access, wanted = request.access, _wanted(request)
+    found = access.namespaces((), most=_MOST + 1, containing=wanted)
+    tables = None
+    if wanted:  # the tables of all namespaces: many requests of some catalogs
+        search = partial(access.find_tables, wanted, most=_MOST)
+        tables = background.LOADS.get((access, "find"), wanted, search, WAIT, keep=False)
+    return page(
+        request,
+        "catalog.html",
+        refresh=bool(wanted) and tables is None,
+        title=access.catalog_name,
+        namespaces=found[:_MOST],
+        more=len(found) > _MOST,
+        tables=tables,
+        wanted=wanted,
+    )
 
 
 def namespace(request: PageRequest) -> Answer:
@@ -62,9 +80,12 @@ def view(request: PageRequest) -> Answer:
         "view.html",
         name=name,
         view=found,
-        fields=found.schema().fields,
+        fields=found.schema().fields[:MOST_COLUMNS],
+        count=len(found.schema().fields),
         versions=versions[:_MOST],
         current=found.current_version(),
+        queries=sorted(found.current_version().sql.items()),
+        most=_MOST_DIALECTS,
     )
 
 

@@ -14,7 +14,7 @@ from icefield_report.plots import Plot, plots_of
 from icefield_rest_server import Answer, PageRequest
 
 from icefield_explorer.table_pages import changes, totals, whole
-from icefield_explorer.visits import TableVisit
+from icefield_explorer.visits import MOST_NAME, TableVisit
 
 _EACH: Final = 50
 """Snapshots in a page."""
@@ -56,8 +56,8 @@ def snapshots(request: PageRequest) -> Answer:
     table, first = visit.table, visit.number("first")
     every = sorted(table.snapshots(), key=lambda each: (-each.timestamp_ms, -each.snapshot_id))
     names: dict[int, list[str]] = {}
-    for name, ref in sorted(table.refs().items()):
-        names.setdefault(ref.snapshot_id, []).append(name)
+    for name in visit.refs():
+        names.setdefault(table.refs()[name].snapshot_id, []).append(name)
     current = table.metadata.current_snapshot_id
     history = {each.snapshot_id for each in table.metadata.ancestors(current)}
     shown = [_entry(each, tuple(names.get(each.snapshot_id, ())), history) for each in every[first : first + _EACH]]
@@ -69,11 +69,9 @@ def snapshots(request: PageRequest) -> Answer:
         "snapshots.html",
         entries=shown,
         first=first,
+        each=_EACH,
         count=len(every),
-        next=first + _EACH if first + _EACH < len(every) else None,
-        previous=max(0, first - _EACH) if first else None,
         choices=every[:_CHOICES],
-        refs=sorted(table.refs().items()),
         plots=plots,
     )
 
@@ -81,7 +79,7 @@ def snapshots(request: PageRequest) -> Answer:
 def diff(request: PageRequest) -> Answer:
     """The page with the difference between two snapshots: numbers, columns and files."""
     visit = TableVisit.of(request, "snapshots")
-    table, given = visit.table, (visit.asked("from", 1000), visit.asked("to", 1000))
+    table, given = visit.table, (visit.asked("from", MOST_NAME), visit.asked("to", MOST_NAME))
     after = visit.snapshot(given[1])
     if given[0] or after is None:
         before = visit.snapshot(given[0])

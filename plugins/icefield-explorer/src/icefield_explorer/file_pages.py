@@ -10,15 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Table
 from icefield_report.facts import Facts
-from icefield_report.formats import count, size
+from icefield_report.formats import count, short, size
 from icefield_report.partitions import Ints
 from icefield_report.plots import plots_of
 from icefield_rest_server import Answer, PageRequest
 
-from icefield_explorer.visits import TableVisit
+from icefield_explorer.visits import MOST_NAME, TableVisit
 
 _CELLS: Final = 400
 _LEVELS: Final = 9
+_MOST_LABEL: Final = 200
 _EACH: Final = 100
 _MOST_LISTED: Final = 10_000
 _COLUMNS: Final = ("content", "file_path", "file_format", "record_count", "file_size_in_bytes", "spec_id")
@@ -45,7 +46,7 @@ def files(request: PageRequest) -> Answer:
     table = visit.table
     measure = _MEASURES.get(visit.asked("by"), "size")
     first = visit.number("first", 10_000_000)
-    snapshot = visit.snapshot(at := visit.asked("at", 1000))
+    snapshot = visit.snapshot(at := visit.asked("at", MOST_NAME))
     shown = snapshot.snapshot_id if at and snapshot is not None else None
     facts = visit.facts(shown) if snapshot is not None else None
     found = plots = None
@@ -60,7 +61,6 @@ def files(request: PageRequest) -> Answer:
         "files.html",
         at=at,
         snapshot=snapshot,
-        refs=sorted(table.refs().items()),
         facts=facts,
         cells=heat_map(facts, measure) if facts and facts.partitions.is_partitioned else [],
         measures=list(_MEASURES),
@@ -68,10 +68,9 @@ def files(request: PageRequest) -> Answer:
         plots=plots or [],
         files=[{**each, "kind": _KINDS[each["content"]]} for each in listed],
         first=first,
+        each=_EACH,
         count=total,
         every=every,
-        next=first + _EACH if first + _EACH < total else None,
-        previous=max(0, first - _EACH) if first else None,
     )
 
 
@@ -92,7 +91,7 @@ def heat_map(facts: Facts, measure: str) -> list[HeatCell]:
         value = int(values[place])
         cells.append(
             HeatCell(
-                partitions.label(place),
+                short(partitions.label(place), _MOST_LABEL),
                 0 if not value else max(1, round(_LEVELS * float(np.log1p(value)) / most)),
                 size(int(partitions.bytes[place])),
                 int(partitions.files[place]),

@@ -13,6 +13,7 @@ from icefield_maintenance.tend import Policy
 from icefield_rest_server import Answer, PageRequest, Refused
 
 from icefield_explorer import (
+    branch_page,
     catalog_pages,
     change_pages,
     file_pages,
@@ -34,6 +35,7 @@ _PAGES: Final[Mapping[str, Callable[[PageRequest], Answer]]] = MappingProxyType(
         "schema": table_pages.schema,
         "snapshots": change_pages.snapshots,
         "diff": change_pages.diff,
+        "branches": branch_page.branches,
         "files": file_pages.files,
         "health": health_page.health,
         "plan": plan_page.plan,

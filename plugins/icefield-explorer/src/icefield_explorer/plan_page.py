@@ -14,7 +14,7 @@ from icefield.scan import TableScan
 from icefield_report.formats import short
 from icefield_rest_server import Answer, PageRequest
 
-from icefield_explorer.visits import TableVisit
+from icefield_explorer.visits import MOST_NAME, TableVisit
 
 _MOST: Final = 100
 """Files in each list."""
@@ -44,7 +44,7 @@ class ExplainedPlan:
 def plan(request: PageRequest) -> Answer:
     """The page with the plan of a filter."""
     visit = TableVisit.of(request, "plan", files=True)
-    table, given, at = visit.table, visit.asked("filter"), visit.asked("at", 1000)
+    table, given, at = visit.table, visit.asked("filter"), visit.asked("at", MOST_NAME)
     snapshot = visit.snapshot(at)
     found, error = None, ""
     if snapshot is not None:
@@ -61,7 +61,6 @@ def plan(request: PageRequest) -> Answer:
         at=at,
         plan=found,
         error=error,
-        refs=sorted(table.refs().items()),
         most=_MOST,
         snapshot=snapshot,
         columns=[field.name for field in table.schema().fields][:30],

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import pyarrow as pa
 from icefield import __version__
 from icefield.toolkit import without_credentials, without_userinfo
-from icefield_report.formats import count, printable
+from icefield_report.formats import count, printable, short
 from icefield_report.page import ENVIRONMENT as REPORT
 from icefield_rest_server import Answer, PageRequest
 from jinja2 import ChoiceLoader, PackageLoader
@@ -36,6 +36,11 @@ def _hidden(value: str, name: str) -> str:
     return without_credentials(without_userinfo(value), {name: value})
 
 
+def _place(location: str, most: int) -> str:
+    """A location without a password, on one line."""
+    return short(without_userinfo(location), most)
+
+
 def text_of(value: Any) -> str:
     """An Arrow value as text. Arrow writes times that Python's own types cannot hold."""
     try:
@@ -55,7 +60,7 @@ def _code(string: str) -> Markup:
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(string))))
 
 
-def _span(milliseconds: int) -> str:
+def span(milliseconds: int) -> str:
     """A time in its largest whole unit, such as 5 days."""
     for unit, length in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000)):
         if milliseconds >= length and milliseconds % length == 0:
@@ -65,7 +70,14 @@ def _span(milliseconds: int) -> str:
 
 _LOADERS: Final = ChoiceLoader([PackageLoader("icefield_explorer"), PackageLoader("icefield_report")])
 _TEMPLATES: Final = REPORT.overlay(loader=_LOADERS)
-_TEMPLATES.filters = {**REPORT.filters, "code": _code, "hidden": _hidden, "lines": _lines, "span": _span}
+_TEMPLATES.filters = {
+    **REPORT.filters,
+    "code": _code,
+    "hidden": _hidden,
+    "lines": _lines,
+    "place": _place,
+    "span": span,
+}
 _STYLE: Final = b"\n".join(
     files(package).joinpath("templates", name).read_bytes()
     for package, name in (("icefield_report", "style.css"), ("icefield_explorer", "explorer.css"))

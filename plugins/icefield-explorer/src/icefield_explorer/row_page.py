@@ -15,7 +15,7 @@ from icefield_report.formats import short
 from icefield_rest_server import Answer, PageRequest, Refused
 
 from icefield_explorer.rendering import text_of
-from icefield_explorer.visits import TableVisit
+from icefield_explorer.visits import MOST_NAME, TableVisit
 
 _SAMPLE: Final = 50
 _MOST_ROWS: Final = 500
@@ -25,6 +25,12 @@ _MOST_TEXT: Final = 200
 
 _MOST_NESTED: Final = 64 * 1024
 """Bytes of a nested value."""
+
+_MOST_SHOWN: Final = 400_000
+"""Characters of all values; rows after them are left out."""
+
+_STEP: Final = 5
+"""Rows that become texts together."""
 
 _LIMITS: Final = QueryLimits(seconds=20.0, memory=512_000_000, threads=2, rows=_MOST_ROWS + 1)
 _AT_ONCE: Final = 2
@@ -44,13 +50,12 @@ reset_after_fork(_begin_again)
 def rows(request: PageRequest) -> Answer:
     """The page with a sample of the rows, or with the result of a query over tables that the client may read."""
     visit = TableVisit.of(request, "rows")
-    table, sql, at = visit.table, visit.asked("sql", 20_000), visit.asked("at", 1000)
+    table, sql, at = visit.table, visit.asked("sql", 20_000), visit.asked("at", MOST_NAME)
     name, snapshot = table.name(), visit.snapshot(at)
     quoted = ".".join('"' + level.replace('"', '""') + '"' for level in (".".join(name[:-1]), name[-1]))
     values: dict[str, Any] = {
         "sql": sql or f"SELECT * FROM {quoted} LIMIT {_SAMPLE}",
         "at": at,
-        "refs": sorted(table.refs().items()),
         "head": [],
         "rows": [],
         "more": False,
@@ -94,11 +99,15 @@ def _queried(request: PageRequest, sql: str) -> dict[str, Any]:
 def _shown(batches: Iterator[pa.RecordBatch], names: list[str], most: int) -> dict[str, Any]:
     """The first rows as texts, each value cut."""
     shown: list[list[str]] = []
-    more = False
+    more, left = False, _MOST_SHOWN
     for batch in batches:
         taken = batch.slice(0, most - len(shown))
-        columns = [_texts(column) for column in taken.columns[:_MOST_COLUMNS]]
-        shown += map(list, zip(*columns, strict=True)) if columns else []
+        for first in range(0, taken.num_rows if taken.num_columns else 0, _STEP):
+            columns = [_texts(column) for column in taken.slice(first, _STEP).columns[:_MOST_COLUMNS]]
+            shown += map(list, zip(*columns, strict=True))
+            left -= sum(len(value) for column in columns for value in column)
+            if left < 0:
+                return {"head": names[:_MOST_COLUMNS], "rows": shown, "more": True}
         more = taken.num_rows < batch.num_rows
         if more:
             break

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Schema, Table
-from icefield.metadata import Snapshot
+from icefield.metadata import Snapshot, StatisticsFile
 from icefield.types import NestedField
 from icefield_report.facts import spec_words
 from icefield_report.formats import short
@@ -20,8 +20,11 @@ from icefield_rest_server import Answer, PageRequest
 from icefield_explorer.rendering import text_of
 from icefield_explorer.visits import TableVisit
 
-_MOST_COLUMNS: Final = 1000
+MOST_COLUMNS: Final = 1000
+"""Columns in a page."""
+
 _MOST_SCHEMAS: Final = 100
+_SKETCH: Final = "apache-datasketches-theta-v1"
 _TOTALS: Final = ("total-records", "total-files-size", "total-data-files", "total-delete-files")
 
 
@@ -34,6 +37,14 @@ class ColumnSums:
     size: int | None = None
     lower: str = ""
     upper: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctCounts:
+    """The estimated numbers of distinct values of columns in a snapshot, by field id."""
+
+    snapshot: Snapshot
+    numbers: dict[int, int]
 
 
 def totals(snapshot: Snapshot | None) -> dict[str, int | None]:
@@ -55,10 +66,10 @@ def overview(request: PageRequest) -> Answer:
         "overview.html",
         current=current,
         totals=totals(current),
-        fields=table.schema().fields[:_MOST_COLUMNS],
+        fields=table.schema().fields[:MOST_COLUMNS],
+        count=len(table.schema().fields),
         spec=spec_words(table),
         order=str(table.sort_order()) if table.sort_order().fields else "",
-        refs=[(name, ref, table.snapshot_by_id(ref.snapshot_id)) for name, ref in sorted(table.refs().items())],
         properties=sorted(table.properties.items()),
     )
 
@@ -74,9 +85,11 @@ def schema(request: PageRequest) -> Answer:
         plots = (facts and visit.result("columns-plot", lambda: plots_of(facts, "schema", {"columns"}))) or []
     known = sorted(table.schemas().values(), key=lambda each: each.schema_id)
     newest = [*pairwise(known)][-_MOST_SCHEMAS:]  # before schemas are compared: there may be thousands
+    counted = counted_distinct(table) if visit.sees_files else None
     return visit.page(
         "schema.html",
-        columns=[_column(shown, field) for field in list(shown.id_to_field.values())[:_MOST_COLUMNS]],
+        counted=counted,
+        columns=[_column(shown, field) for field in list(shown.id_to_field.values())[:MOST_COLUMNS]],
         count=len(shown.id_to_field),
         sums=sums,
         sees_files=visit.sees_files,
@@ -84,8 +97,23 @@ def schema(request: PageRequest) -> Answer:
         history=[(after, changes(before, after)) for before, after in reversed(newest)],
         first=known[0],
         since=_first_uses(table),
-        keys=[shown.find_column_name(each) or each for each in shown.identifier_field_ids],
+        keys=set(shown.identifier_field_ids),
     )
+
+
+def counted_distinct(table: Table) -> DistinctCounts | None:
+    """The numbers that the newest statistics of the current snapshot or an earlier one state, without reading a file.
+
+    Spec: Puffin, "apache-datasketches-theta-v1"; the property ``ndv`` of a blob.
+    """
+    files: dict[int, StatisticsFile] = {each.snapshot_id: each for each in table.metadata.statistics}
+    for snapshot in table.metadata.ancestors(table.metadata.current_snapshot_id) if files else ():
+        file = files.get(snapshot.snapshot_id)
+        blobs = [each for each in file.blob_metadata if each.type == _SKETCH] if file else []
+        found = {each.fields[0]: whole(each.properties.get("ndv")) for each in blobs if len(each.fields) == 1}
+        if numbers := {key: number for key, number in found.items() if number is not None}:
+            return DistinctCounts(snapshot, numbers)
+    return None
 
 
 def column_sums(table: Table) -> dict[str, ColumnSums]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from icefield import Table
 from icefield.errors import IcefieldError, InvalidArgument, NoSuchSnapshot
-from icefield.metadata import Snapshot
+from icefield.metadata import MAIN_BRANCH, Snapshot
 from icefield_report.facts import Facts, facts_of
 from icefield_rest_server import Answer, PageRequest, Refused
 
@@ -20,6 +20,7 @@ _TABS: Final = (
     ("table", "Overview"),
     ("schema", "Schema"),
     ("snapshots", "Snapshots"),
+    ("branches", "Branches"),
     ("files", "Files"),
     ("health", "Health"),
     ("maintenance", "Maintenance"),
@@ -27,7 +28,13 @@ _TABS: Final = (
     ("rows", "Rows"),
 )
 
-_WAIT: Final = 0.5
+_MOST_CHOICES: Final = 200
+"""Branches and tags among which a form gives a choice; the page Branches has all."""
+
+MOST_NAME: Final = 1000
+"""Characters of a branch or tag that an address names."""
+
+WAIT: Final = 0.5
 """Seconds that a page waits for all of its results together."""
 
 
@@ -37,7 +44,7 @@ def loaded(request: PageRequest, name: tuple[str, ...], load: Callable[[tuple[st
     Raises ``Refused`` while it is being loaded, and the errors of ``load``.
     """
     subject, key = (request.access.server, name), (request.access, load.__name__)
-    found = background.LOADS.get(subject, key, lambda: load(name), _WAIT, keep=False)
+    found = background.LOADS.get(subject, key, lambda: load(name), WAIT, keep=False)
     if found is None:
         message = f"{'.'.join(name):.300} is being loaded; this page loads again by itself"
         raise Refused(503, "ServiceUnavailableException", message, {"Refresh": "2"})
@@ -51,7 +58,7 @@ class TableVisit:
     request: PageRequest
     table: Table
     tab: str
-    until: float = field(default_factory=lambda: time.monotonic() + _WAIT)
+    until: float = field(default_factory=lambda: time.monotonic() + WAIT)
     is_pending: bool = False
     """Whether a result is under way."""
     faults: dict[str, None] = field(default_factory=dict)
@@ -101,6 +108,10 @@ class TableVisit:
             raise NoSuchSnapshot(f"the table has no snapshot, branch or tag {given:.100}")
         return found
 
+    def refs(self) -> list[str]:
+        """The names of the branches and tags, the main branch first."""
+        return sorted(self.table.refs(), key=lambda name: (name != MAIN_BRANCH, name))
+
     def result(self, what: str, work: Callable[[], Any], *of: Any) -> Any:
         """The result of costly work about this version, or None while it is under way, or if it failed.
 
@@ -128,4 +139,5 @@ class TableVisit:
         """The page, with the heading and the tabs of all pages about a table."""
         own: dict[str, Any] = {"name": self.table.name(), "table": self.table, "tab": self.tab, "tabs": _TABS}
         own |= {"pending": self.is_pending, "faults": list(self.faults)}
+        own["refs"] = [each for each in self.refs() if len(each) <= MOST_NAME][:_MOST_CHOICES]
         return page(self.request, template, refresh=self.is_pending, **own, **values)

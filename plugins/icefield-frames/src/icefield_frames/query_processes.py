@@ -34,8 +34,11 @@ _KEPT_VARIABLES: Final = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PAT
 _IDLE_SECONDS: Final = 300.0
 """The time for which a process waits for a query."""
 
-_MOST_LEFT: Final = 8
-"""Ended queries whose tables are still being read: storage may not answer. More of them keep others from starting."""
+_MOST_LEFT: Final = 64
+"""Ended queries whose tables are still being read: storage may not answer. More of them keep others from starting.
+
+Each has a thread, which cannot be ended; its process is ended.
+"""
 
 
 class QueriesBusy(IcefieldError):

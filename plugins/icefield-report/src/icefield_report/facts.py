@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from icefield import Table
 from icefield.errors import InvalidArgument
 from icefield.metadata import WRITE_TARGET_FILE_SIZE, get_int
-from icefield.toolkit import lazy
+from icefield.toolkit import lazy, without_userinfo
 
 from icefield_report.maintenance import MaintenanceAdvice, maintenance_of
 from icefield_report.manifests import Manifests, manifests_of
@@ -87,7 +87,7 @@ def facts_of(table: Table, snapshot_id: int | None = None) -> Facts:
     return Facts(
         table=table,
         name=".".join(table.name()),
-        location=table.location(),
+        location=without_userinfo(table.location()),
         format_version=table.format_version,
         spec=spec_words(table),
         columns=len(table.schema().fields),

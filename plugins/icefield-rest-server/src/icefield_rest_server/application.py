@@ -52,6 +52,13 @@ _PAGE = "showPage"
 _PAGE_THREADS = 4
 """Pages have threads of their own: costly ones never hold up requests of the protocol."""
 
+_IN_A_BROWSER = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",  # names of tables may look like a page
+}
+"""Headers of all answers: those of the protocol are shown in a browser, too, and an error in place of a page."""
+
 _BESIDES = {_CONFIG: ["GET"], **{path: ["GET", "HEAD"] for path in ("/health/live", "/health/ready", "/metrics")}}
 """The methods of the paths outside the router."""
 
@@ -373,6 +380,6 @@ def _raw_path(request: Request) -> str:
 
 def _response(answer: Answer, *, without_body: bool = False) -> Response:
     body = b"" if without_body else answer.encoded()
-    headers = {**answer.headers, "X-Content-Type-Options": "nosniff"}  # names of tables may look like a page
+    headers = {**_IN_A_BROWSER, **answer.headers}
     media = "application/json" if body and "Content-Type" not in answer.headers else None
     return Response(body, answer.status, headers, media)

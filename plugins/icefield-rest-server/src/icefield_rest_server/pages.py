@@ -21,6 +21,8 @@ from icefield_rest_server.tokens import Principal
 
 _LISTING = ("listTables", "listNamespaces")
 
+_MOST_WALKED = 100_000
+
 Name = tuple[str, ...]
 
 
@@ -83,6 +85,24 @@ class ReadAccess:
         self._check("listTables", namespace)
         found = sorted(each for each in self._state.catalog.list_tables(namespace) if each[-1] > after)
         return _first(found, most, containing, lambda each: self.allows("loadTable", each))
+
+    def find_tables(self, containing: str, *, most: int) -> tuple[list[Name], bool]:
+        """The tables of all namespaces with a name that contains a string, at most ``most``, and whether these are all.
+
+        Namespaces without the right ``listTables`` and tables without the right ``loadTable`` are left out. Names
+        beyond the first 100,000 of the catalog are not looked at.
+        """
+        listed: dict[Name, bool] = {}
+
+        def may(name: Name) -> bool:
+            space = name[:-1]
+            if space not in listed:
+                listed[space] = self.allows("listTables", space)
+            return listed[space] and self.allows("loadTable", name)
+
+        names = self._state.catalog.walk_tables()
+        found = _first(islice(names, _MOST_WALKED), most + 1, containing, may)
+        return found[:most], len(found) <= most and next(names, None) is None
 
     def views(self, namespace: Name, *, most: int, containing: str = "", after: str = "") -> list[Name]:
         """The views directly in a namespace (``listViews``), as ``tables``; none if the catalog has no views."""
