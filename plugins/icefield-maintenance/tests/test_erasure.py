@@ -49,10 +49,8 @@ def files_with_secret(tmp_path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("version", "mode"),
-    [("1", "copy-on-write"), *[(version, mode) for version in "23" for mode in ("copy-on-write", "merge-on-read")]],
-)
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_no_file_holds_an_erased_value(catalog: icefield.Catalog, tmp_path: Path, version: str, mode: str) -> None:
     table = made_table(catalog, **{"format-version": version, "write.delete.mode": mode})
     table.update("n = 0", {"n": 10})
@@ -62,6 +60,7 @@ def test_no_file_holds_an_erased_value(catalog: icefield.Catalog, tmp_path: Path
     assert files_with_secret(tmp_path) == []
     assert sorted(table.scan().to_arrow()["email"].to_pylist()) == sorted({*PEOPLE, "eve@e.example"} - {SECRET})
     assert len(table.snapshots()) == 1
+    assert table.properties["write.delete.mode"] == mode
     again = table.maintenance.erase(f"email = '{SECRET}'")
     assert (again.rows_deleted, again.files_deleted) == (0, 0)
 

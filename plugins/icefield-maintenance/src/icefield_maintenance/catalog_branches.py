@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from icefield.abc import MultiTableCatalog
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog
-from icefield.metadata import MAIN_BRANCH, Operation, TableMetadata
-from icefield.transaction import ManageSnapshots
+from icefield.metadata import MAIN_BRANCH, AssertRefSnapshotID, Operation, TableMetadata
+from icefield.transaction import Action, ActionContext, Changes, ManageSnapshots
 
 from icefield_maintenance.tend.costs import total
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from icefield import Catalog
 
 Name = tuple[str, ...]
+A = TypeVar("A", bound=Action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,43 @@ class BranchDifference:
     added_records: int = 0
     deleted_records: int = 0
     has_lost_history: bool = False
+
+
+class BranchChange(ManageSnapshots):
+    """A change of a branch that fails if the branch or ``main`` has moved since the change was prepared.
+
+    The tables of a catalog are read one after another. The requirements ensure that all of them are as they were at one
+    moment: a REST catalog checks nothing else.
+    """
+
+    def __init__(self, stage: Callable[[Action], None], name: str) -> None:
+        super().__init__(stage)
+        self._name = name
+
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """The change, with its requirements."""
+        changes = super().apply(base, context)
+        stay = (AssertRefSnapshotID(each, base.head(each)) for each in (MAIN_BRANCH, self._name))
+        return replace(changes, requirements=(*changes.requirements, *stay))
+
+
+class MergeBranch(BranchChange):
+    """Moves ``main`` forward to a branch; changes nothing if ``main`` has all snapshots of the branch.
+
+    ``moves``: whether the last call of ``apply`` moved ``main``.
+    """
+
+    moves = False
+
+    def __init__(self, stage: Callable[[Action], None], name: str) -> None:
+        super().__init__(stage, name)
+        self.fast_forward(MAIN_BRANCH, name)
+
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """The move. Raises ``InvalidArgument`` if ``main`` has snapshots that the branch lacks."""
+        main = base.head(MAIN_BRANCH)
+        self.moves = main is None or base.head(self._name) not in {*base.ancestor_ids(main)}
+        return super().apply(base, context) if self.moves else Changes()
 
 
 class CatalogBranches:
@@ -65,7 +103,7 @@ class CatalogBranches:
             raise InvalidArgument(f"branch '{name}' needs a table: name one at least")
         if taken := [table for table, refs in found.items() if name in refs]:
             raise InvalidArgument(f"a branch or tag '{name}' is already in {_listed(taken)}", ref=name)
-        self._change([*found], lambda change: change.create_branch(None, name))
+        self._change([*found], lambda stage: BranchChange(stage, name).create_branch(None, name))
         return _joined(found)
 
     def list(self) -> dict[str, tuple[str, ...]]:
@@ -101,20 +139,20 @@ class CatalogBranches:
                 ref=name,
             )
         # The other tables take part, so that a commit to the branch of several tables meanwhile is merged whole.
-        takes_all = isinstance(self._catalog.backend, MultiTableCatalog)
-        tables = [table for table, each in found.items() if each.ahead or (takes_all and not each.behind)]
-        self._change(tables, lambda change: change.fast_forward(MAIN_BRANCH, name))
-        return _joined(ahead)
+        tables = [*(found if isinstance(self._catalog.backend, MultiTableCatalog) else ahead)]
+        merges = self._change(tables, lambda stage: MergeBranch(stage, name))
+        return _joined(table for table, each in zip(tables, merges, strict=True) if each.moves)
 
     def drop(self, name: str) -> tuple[str, ...]:
         """Drop the branch from all tables that have it, and return these. Its snapshots stay until they expire."""
         if name == MAIN_BRANCH:
             raise InvalidArgument("the branch 'main' of a table cannot be dropped")
         found = [table for table, _ in self._having(name)]
-        self._change(found, lambda change: change.remove_branch(name))
+        self._change(found, lambda stage: ManageSnapshots(stage).remove_branch(name))
         return _joined(found)
 
-    def _change(self, tables: Sequence[Name], change: Callable[[ManageSnapshots], ManageSnapshots]) -> None:
+    def _change(self, tables: Sequence[Name], change: Callable[[Callable[[Action], None]], A]) -> Sequence[A]:
+        """Commit the action that ``change`` makes for each table, all in one step."""
         backend = self._catalog.backend
         if len(tables) > 1 and not isinstance(backend, MultiTableCatalog):
             raise NotSupportedByCatalog(
@@ -122,8 +160,11 @@ class CatalogBranches:
                 "sql and rest can; or change a branch of each table by table.manage_snapshots()"
             )
         with self._catalog.transaction() as transaction:
+            actions = []
             for each in tables:
-                change(ManageSnapshots(transaction.table(each).stage)).commit()
+                actions.append(change(transaction.table(each).stage))
+                actions[-1].commit()
+        return actions
 
     def _differences(self, name: str) -> dict[Name, BranchDifference]:
         return {table: _difference(metadata, table, name) for table, metadata in self._having(name)}

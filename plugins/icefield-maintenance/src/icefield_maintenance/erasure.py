@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from icefield_maintenance.maintenance_table import MaintenanceTable
 
+_MODE: Final = "write.delete.mode"
+_REWRITES: Final = "copy-on-write"
+
 _ROUNDS: Final = 3
 """The number of times that an erasure begins again because others changed the table meanwhile."""
 
@@ -172,7 +175,7 @@ def _erased_from_branch(
     table: Table, maintenance: MaintenanceTable, examined: _Examined, branch: str, row_filter: BooleanExpression
 ) -> int:
     """Delete the rows of a branch, and write the files anew that still hold them; return the number of rows."""
-    deleted = table.delete(row_filter, branch=branch).rows_deleted or 0
+    deleted = _deleted_rows(table, branch, row_filter)
     if any(task.delete_files for task in table.scan(ref=branch).plan_files()):
         # The files of equality deletes hold values of deleted rows.
         maintenance.convert_equality_deletes(branch=branch)
@@ -185,6 +188,19 @@ def _erased_from_branch(
     maintenance.rewrite_manifests(predicate=lambda manifest: manifest.has_deleted_files, branch=branch)
     table.refresh()
     return deleted
+
+
+def _deleted_rows(table: Table, branch: str, row_filter: BooleanExpression) -> int:
+    """Delete the rows of a branch, and return their number."""
+    # A table of version 1 refuses deletes in files of their own, which the property may ask for all the same.
+    mode = table.properties.get(_MODE, _REWRITES) if table.format_version == 1 else _REWRITES
+    with table.transaction() as change:
+        if mode != _REWRITES:
+            change.set_properties({_MODE: _REWRITES})
+        made = change.delete(row_filter, branch=branch)
+        if mode != _REWRITES:
+            change.set_properties({_MODE: mode})
+    return made.rows_deleted or 0
 
 
 def _deleted(table: Table, expired: ExpireSnapshotsResult) -> int:
