@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -85,11 +86,11 @@ class BackgroundResults:
             if each.began is None and each.subject not in subjects:
                 if quick >= _AT_ONCE or len(subjects) >= _MOST_RUNNING:
                     return
-                quick += 1
-                subjects.add(each.subject)
-                each.began = time.monotonic()
                 # A daemon: long work does not keep the process from ending.
                 threading.Thread(target=self._do, args=(each, do), name="icefield-explorer", daemon=True).start()
+                each.began = time.monotonic()
+                quick += 1
+                subjects.add(each.subject)
 
     def _do(self, work: _Work, do: Callable[[], Any]) -> None:
         result, failure = None, None
@@ -100,7 +101,8 @@ class BackgroundResults:
         work.ended = time.monotonic()
         with self._lock:
             del self._open[work]
-            self._start()
+            with suppress(RuntimeError):  # there is no thread now: the next page starts the next work
+                self._start()
         if failure is None:
             work.future.set_result(result)
         else:
