@@ -7,7 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +20,7 @@ from icefield.abc import OperationFinished, OperationProgress, OperationStarted
 from icefield.errors import CommitFailed, NoSuchTable
 from icefield_observe.opentelemetry import hooks, spans
 from icefield_observe.opentelemetry.attributes import counts
+from icefield_observe.opentelemetry.instruments import Instruments
 from opentelemetry import metrics, trace
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -78,6 +81,29 @@ def measured(name: str, **attributes: object) -> list[Any]:
         for point in one.data.data_points
         if wanted.items() <= dict(point.attributes).items()
     ]
+
+
+def test_an_event_within_an_event_does_not_wait_for_itself(catalog: Catalog) -> None:
+    """Python may run a finalizer anywhere: that of the plan of a scan tells an event."""
+    inner, outer = (OperationStarted(operation=each, name=("db",), id=each) for each in ("inner", "outer"))
+
+    left = [OperationFinished(operation="inner", name=("db",), id="inner", seconds=0.0)]
+
+    class Finalizing(str):
+        """An id: the first use as a key, which is under the lock, runs a finalizer."""
+
+        def __hash__(self) -> int:
+            if left:
+                found.hear(left.pop())
+            return super().__hash__()
+
+    found = spans.OperationSpans(trace.get_tracer("test"), Instruments(metrics.get_meter("test")))
+    found.hear(inner)
+    thread = Thread(target=found.hear, args=(replace(outer, id=Finalizing("outer")),), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert [span.name for span in ended()] == ["inner db"]
 
 
 def test_every_operation_is_a_span_by_the_conventions_for_databases(catalog: Catalog) -> None:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -184,3 +186,14 @@ def test_a_process_forked_while_a_thread_reads_ahead_reads_ahead_itself():
     finally:
         release.set()
         reading.join()
+
+
+def test_a_program_ends_while_a_stream_is_left_in_the_middle():
+    """If this fails, a thread waits for a consumer that takes nothing more, and the interpreter for the thread."""
+    program = """
+from icefield.base.concurrency import read_ahead
+stream = read_ahead(range(8), lambda item: iter(range(1000)), 2, size_of=lambda _: 1, max_bytes=0)
+print(next(stream))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+    assert ended.stdout.strip() == b"0"

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -92,10 +93,10 @@ class BackgroundResults:
             if each.began is None and each.subject not in running:
                 if len(running) - slow >= at_once or slow >= _MOST_SLOW:
                     return
-                running.add(each.subject)
-                each.began = time.monotonic()
                 # A daemon: long work does not keep the process from ending.
                 threading.Thread(target=self._do, args=(each, do), name="icefield-explorer", daemon=True).start()
+                each.began = time.monotonic()
+                running.add(each.subject)
 
     def _slow(self) -> set[Hashable]:
         """The subjects with a slow work. Their works count apart: storage that does not answer holds up no other."""
@@ -111,7 +112,8 @@ class BackgroundResults:
         work.ended = time.monotonic()
         with self._lock:
             del self._open[work]
-            self._start()
+            with suppress(RuntimeError):  # there is no thread now: the next page starts the next work
+                self._start()
         if failure is None:
             work.future.set_result(result)
         else:

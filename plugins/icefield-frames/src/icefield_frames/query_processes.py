@@ -62,6 +62,11 @@ class QueryProcesses:
         self._lock = threading.Lock()
         self._waiting: tuple[subprocess.Popen[bytes], float] | None = None
 
+    def __del__(self) -> None:
+        """End the process that waits: Python keeps a child that is not ended, and with it the open stream to it."""
+        if waiting := getattr(self, "_waiting", None):
+            _end(waiting[0])
+
     @contextmanager
     def querying(self, sql: str, scan_of: ScanOf, gone: Future[None] | None = None) -> Iterator[pa.RecordBatchReader]:
         """The result of a query, batch by batch, as long as the context lasts.

@@ -54,7 +54,7 @@ reset_after_fork(_IDLE.clear)
 def within(seconds: float, action: Callable[[], T]) -> T:
     """Run ``action`` on another thread, and return its result or raise its error.
 
-    Raises ``CallTimeout`` if the call does not return in time. Its thread is then abandoned, and gets no other call.
+    Raises ``CallTimeout`` if the call does not return in time. Its thread gets no other call, and ends when it returns.
     """
     call = _TimedCall(action)
     try:
@@ -63,12 +63,15 @@ def within(seconds: float, action: Callable[[], T]) -> T:
         inbox = SimpleQueue()
         threading.Thread(target=_work, args=(inbox,), name="icefield-hdfs", daemon=True).start()
     inbox.put(call)
-    if not call.ends_within(seconds):
-        raise CallTimeout
-    if len(_IDLE) < _MOST_IDLE:
-        _IDLE.append(inbox)
-    else:
-        inbox.put(None)
+    ended = False
+    try:
+        if not (ended := call.ends_within(seconds)):
+            raise CallTimeout
+    finally:
+        if ended and len(_IDLE) < _MOST_IDLE:
+            _IDLE.append(inbox)
+        else:  # the thread ends
+            inbox.put(None)
     return call.result()
 
 

@@ -9,7 +9,7 @@ from threading import Barrier
 import pytest
 from icefield import Catalog
 from icefield.errors import IcefieldError
-from icefield_maintenance.tend import Policy, Tending
+from icefield_maintenance.tend import Policy, Tending, lease, runner
 from icefield_maintenance.tend.lease import SECOND_LOOK, LeasedTable, LeaseHeld, TableLease, new_owner
 from tables import memory_catalog, new_table, rows
 
@@ -45,11 +45,14 @@ def test_an_abandoned_lease_is_taken_over_when_it_ends(catalog: Catalog) -> None
 def test_a_lease_is_renewed_while_the_work_goes_on(catalog: Catalog) -> None:
     with leased(catalog, "a", 1000):
         first = TableLease.of(catalog.load_table("db.t").metadata)
-        time.sleep(0.8)
+        assert first is not None
+        end = time.monotonic() + 60
+        while TableLease.of(catalog.load_table("db.t").metadata) == first:
+            assert time.monotonic() < end
+            time.sleep(0.02)
         later = TableLease.of(catalog.load_table("db.t").metadata)
-    assert first is not None
     assert later is not None
-    assert later.until_ms > first.until_ms
+    assert (later.owner, later.until_ms > first.until_ms) == ("a", True)
 
 
 def test_a_lease_that_another_process_took_is_lost_and_stays_with_it(catalog: Catalog) -> None:
@@ -84,11 +87,14 @@ def test_one_of_many_takers_wins(catalog: Catalog) -> None:
         catalog.load_table("db.t").remove_properties("tend.lease")
 
 
-def test_the_lease_of_a_dead_process_is_removed_when_it_ends_even_without_other_work(catalog: Catalog) -> None:
-    catalog.load_table("db.t").set_properties({"tend.lease": f"dead {time.time_ns() // 1_000_000 + 700}"})
+def test_the_lease_of_a_dead_process_is_removed_when_it_ends_even_without_other_work(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.load_table("db.t").set_properties({"tend.lease": f"dead {time.time_ns() // 1_000_000 + 3_600_000}"})
     tending = Tending(catalog, Policy.from_mapping({"rules": [{"tables": "*", "files-per-scan": 2}]}))
     assert [*tending.run()] == []
-    time.sleep(0.8)
+    for module in (lease, runner):
+        monkeypatch.setattr(module, "_now_ms", lambda: time.time_ns() // 1_000_000 + 3_600_001)
     (finished,) = tending.run()
     assert (finished.operation, finished.outcome) == ("expire_snapshots", "done")
     assert "tend.lease" not in catalog.load_table("db.t").properties

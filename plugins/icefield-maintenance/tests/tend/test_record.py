@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Iterator
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -114,12 +114,29 @@ def test_an_operation_that_is_added_during_a_write_is_written_after_it(
     until(lambda: appends.calls == 2 and len(recorded(catalog)) == 2)
 
 
+def test_an_operation_is_written_by_a_later_thread_if_none_can_start(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    now = dt.datetime.now(dt.UTC)
+    record = record_module.TendRecord(catalog, RECORD, lambda: ms_of(now))
+    with monkeypatch.context() as exhausted:
+        exhausted.setattr(Thread, "start", start)
+        with pytest.raises(RuntimeError, match="can't start"):
+            record.add(TendedOperation(at=now, table="db.a", operation="expire_snapshots", outcome="done"))
+    assert record.flush(60)
+    assert recorded(catalog) == [("db.a", "expire_snapshots", "done")]
+
+
 def test_a_record_that_hangs_holds_up_no_table_and_is_overdue(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = Event()
     appends = AppendsToRecord(monkeypatch, lambda: until(ended.is_set))
-    monkeypatch.setattr(runner, "_SURVEY_SECONDS", 1.0)
+    patience = property(lambda tending: 1.0 if tending._record._thread else 60.0)
+    monkeypatch.setattr(Tending, "_patience", patience)  # the record hangs whenever a thread works on it
     for number in range(5):
         appended(catalog, f"db.t{number}")
     tending = Tending(catalog, policy({"concurrency": 2}))

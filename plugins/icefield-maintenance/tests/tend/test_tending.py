@@ -377,6 +377,12 @@ def test_only_the_given_tables_are_maintained(catalog: Catalog) -> None:
     assert outcomes(found) == [("db.b", "rewrite_data_files", "done")]
 
 
+def test_a_table_that_is_given_twice_is_maintained_once(catalog: Catalog) -> None:
+    appended(catalog, "db.t")
+    tending = Tending(catalog, policy(files_per_scan=4))
+    assert outcomes(tending.run([("db", "t"), ("db", "t")])) == [("db.t", "rewrite_data_files", "done")]
+
+
 def test_the_record_is_read_with_its_columns(catalog: Catalog) -> None:
     appended(catalog)
     [*Tending(catalog, policy(files_per_scan=4)).run()]

@@ -95,7 +95,7 @@ class ProgressBar:
 
 def current_bar() -> ProgressBar | None:
     """The innermost bar that has not ended, shown or not."""
-    return _OPEN[-1] if _OPEN else None
+    return next(iter(_OPEN[-1:]), None)  # in one step: another thread may end a bar at any time
 
 
 def _new_line(is_in_notebook: bool) -> DrawnLine:

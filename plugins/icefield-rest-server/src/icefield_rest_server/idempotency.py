@@ -9,6 +9,7 @@ import zlib
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import islice
 from typing import Final, Protocol
 
 from icefield.errors import InvalidArgument
@@ -135,14 +136,16 @@ class IdempotencyKeys:
                 entry.is_unknown = True
             else:
                 del self._entries[who, key]
+            entry.done.set()  # under the lock: the next attempt has an event of its own
             self._drop_old()
-        entry.done.set()
 
     def _drop_old(self) -> None:
+        """Drop what is too old, and the oldest answers if there are too many; a request under way stays in its time."""
         now = time.monotonic()
         while self._entries:
-            key, entry = next(iter(self._entries.items()))
-            if entry.until > now and len(self._entries) < MOST_KEYS and self._bytes <= self._most_bytes:
+            is_full = len(self._entries) >= MOST_KEYS or self._bytes > self._most_bytes
+            entries = self._entries.items() if is_full else islice(self._entries.items(), 1)
+            old = next((key for key, each in entries if each.until <= now or (is_full and each.done.is_set())), None)
+            if old is None:
                 return
-            self._bytes -= entry.size
-            del self._entries[key]
+            self._bytes -= self._entries.pop(old).size

@@ -57,8 +57,9 @@ class Reporter(TableListener):
             return
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="icefield-reports", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="icefield-reports", daemon=True)
+                thread.start()  # it ends under the lock
+                self._thread = thread
 
     def close(self) -> None:
         """Wait up to a second for the queued reports to be sent."""

@@ -1,6 +1,6 @@
 """Results of many items, computed by threads ahead of the consumer and returned in order.
 
-One limit of bytes holds for the results of all items together. The current item may always have one result ready, so
+One limit of bytes holds for the results of all items together. The current item may always have two results ready, so
 that later items cannot block it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from operator import attrgetter
 from threading import Condition
@@ -40,11 +40,11 @@ def read_ahead(
     """
     source = iter(items)
     first = list(islice(source, 2 if workers > 1 else 0))
+    readers = (chain.from_iterable(map(read, (item,))) for item in chain(first, source))  # none has begun to read
     if len(first) < 2:
-        for item in chain(first, source):
-            yield from read(item)
-        return
-    yield from _ReadAhead(read, workers, size_of, max_bytes).run(chain(first, source))
+        yield from chain.from_iterable(readers)
+    else:
+        yield from _ReadAhead(workers, size_of, max_bytes).run(readers)
 
 
 def map_ahead(items: Iterable[T], work: Callable[[T], R], workers: int) -> Iterator[R]:
@@ -53,21 +53,20 @@ def map_ahead(items: Iterable[T], work: Callable[[T], R], workers: int) -> Itera
 
 
 class _Results(Generic[R]):
-    """The results of one item that are read but not returned yet."""
+    """The results of one item that are read but not returned yet, and the iterator that reads more."""
 
-    __slots__ = ("done", "error", "ready")
+    __slots__ = ("end", "paused", "reader", "ready")
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Iterator[R]) -> None:
+        self.reader = reader
         self.ready: deque[tuple[R, int]] = deque()
-        self.done = False
-        self.error: BaseException | None = None
+        self.paused = False
+        self.end: BaseException | None = None
+        """The error that ended the reading; ``StopIteration`` after the last result."""
 
 
-class _ReadAhead(Generic[T, R]):
-    def __init__(
-        self, read: Callable[[T], Iterator[R]], workers: int, size_of: Callable[[R], int], max_bytes: int
-    ) -> None:
-        self._read = read
+class _ReadAhead(Generic[R]):
+    def __init__(self, workers: int, size_of: Callable[[R], int], max_bytes: int) -> None:
         self._workers = workers
         self._size_of = size_of
         self._max_bytes = max_bytes
@@ -75,68 +74,70 @@ class _ReadAhead(Generic[T, R]):
         self._begun: deque[_Results[R]] = deque()
         self._held = 0
         self._stopped = False
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="icefield-read")
 
-    def run(self, items: Iterator[T]) -> Iterator[R]:
-        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-read")
+    def run(self, readers: Iterator[Iterator[R]]) -> Iterator[R]:
         try:
-            self._fill(items, pool)
+            self._fill(readers)
             while self._begun:
                 yield from self._drain(self._begun[0])
                 with self._changed:
                     self._begun.popleft()
-                    self._changed.notify_all()
-                self._fill(items, pool)
+                    self._resume()
+                self._fill(readers)
         finally:
-            with self._changed:
-                self._stopped = True
-                self._changed.notify_all()
-            pool.shutdown(wait=True, cancel_futures=True)
+            self._stopped = True
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._begun.clear()  # closes what is paused
 
-    def _fill(self, items: Iterator[T], pool: Executor) -> None:
-        for item in islice(items, self._workers + ITEMS_AHEAD - len(self._begun)):
-            results = _Results[R]()
+    def _fill(self, readers: Iterator[Iterator[R]]) -> None:
+        for reader in islice(readers, self._workers + ITEMS_AHEAD - len(self._begun)):
+            results = _Results(reader)
             with self._changed:
                 self._begun.append(results)
-            pool.submit(self._fetch, item, results)
+            self._pool.submit(self._fetch, results)
 
     def _drain(self, results: _Results[R]) -> Iterator[R]:
         while True:
             with self._changed:
-                while not results.ready and not results.done:
+                while not results.ready:
+                    if isinstance(results.end, StopIteration):
+                        return
+                    if results.end is not None:
+                        raise results.end
                     self._changed.wait()
-                if not results.ready:
-                    if results.error is not None:
-                        raise results.error
-                    return
                 result, size = results.ready.popleft()
                 self._held -= size
-                self._changed.notify_all()
+                self._resume()
             yield result
 
-    def _fetch(self, item: T, results: _Results[R]) -> None:
+    def _resume(self) -> None:
+        """Continue the paused items for which there is room. The caller holds the lock."""
+        for results in self._begun:
+            if results.paused and self._has_room(results):
+                results.paused = False
+                self._pool.submit(self._fetch, results)
+
+    def _fetch(self, results: _Results[R]) -> None:
+        """Read an item, and pause without room: a thread that waited for the consumer could outlive the program."""
         try:
-            for result in self._read(item):
-                if not self._keep(result, results):
-                    return
+            while not self._pauses(results):
+                result = next(results.reader)
+                size = self._size_of(result)
+                with self._changed:
+                    results.ready.append((result, size))
+                    self._held += size
+                    self._changed.notify()
         except BaseException as error:
-            results.error = error
-        finally:
             with self._changed:
-                results.done = True
-                self._changed.notify_all()
+                results.end = StopIteration() if isinstance(error, StopIteration) else error  # without its frames
+                self._changed.notify()
 
-    def _keep(self, result: R, results: _Results[R]) -> bool:
-        """Store a result as soon as there is room; false if the consumer has stopped."""
-        size = self._size_of(result)
+    def _pauses(self, results: _Results[R]) -> bool:
         with self._changed:
-            while not self._stopped and self._held > self._max_bytes and not self._is_awaited(results):
-                self._changed.wait()
-            if self._stopped:
-                return False
-            results.ready.append((result, size))
-            self._held += size
-            self._changed.notify_all()
-            return True
+            results.paused = self._stopped or not self._has_room(results)
+            return results.paused
 
-    def _is_awaited(self, results: _Results[R]) -> bool:
-        return self._begun[0] is results and not results.ready
+    def _has_room(self, results: _Results[R]) -> bool:
+        """Whether more may be held; for the current item, two results in any case."""
+        return self._held <= self._max_bytes or (self._begun[0] is results and len(results.ready) < 2)

@@ -137,8 +137,9 @@ class TendRecord:
             self._hurry.clear()
             pause = max(0.0, self._begun + _GATHERING_SECONDS - time.monotonic())
             self._begun = time.monotonic() + pause
-            self._thread = Thread(target=self._exchange, args=(pause,), name="icefield-record", daemon=True)
-            self._thread.start()
+            thread = Thread(target=self._exchange, args=(pause,), name="icefield-record", daemon=True)
+            thread.start()  # it ends under the lock, which the caller holds
+            self._thread = thread
 
     def _exchange(self, pause: float) -> None:
         """Write the operations that wait after a pause, and read the record if others have changed it."""

@@ -100,7 +100,7 @@ class Tending:
             yield from operations
 
     def _in_time(
-        self, items: Iterable[T], work: Callable[[T], R], overdue: Callable[[T], R], most: float = inf
+        self, items: Iterable[T], work: Callable[[T], R], overdue: Callable[[T], R | None], most: float = inf
     ) -> Iterator[R]:
         """The results as they come, so that a slow table holds up one thread, and that for a limited time."""
         budget = self.policy.budget
@@ -116,7 +116,7 @@ class Tending:
         return can_wait, int(_SHARES * max(shares, default=0.0)), gain
 
     def _names(self, tables: Iterable[Name] | None) -> Iterator[Name]:
-        named = self.catalog.walk_tables() if tables is None else tables
+        named = self.catalog.walk_tables() if tables is None else dict.fromkeys(tables)
         return (name for name in named if self.policy.names(name))
 
     def _surveyed(self, name: Name) -> TablePlan | list[TendedOperation]:
@@ -131,12 +131,12 @@ class Tending:
                 if self._at_goals.get(name) == (location, hour):
                     return []
                 plan = TablePlan(name, tuple(self._decisions(table)))
+                if plan.decisions:
+                    return plan if plan.can_be_carried_out else self._foreseen(plan)
             except NoSuchTable:  # it has been dropped
                 return []
             except Exception as error:
                 return [self._outcome(name, reading, "failed", fault_of(error))]
-        if plan.decisions:
-            return plan if plan.can_be_carried_out else self._foreseen(plan)
         if TableLease.of(table.metadata) is None:  # otherwise the lease of a dead process may end
             self._at_goals[name] = (location, hour)
         return []
@@ -163,12 +163,12 @@ class Tending:
                 del self._at_work[name]
                 self._overdue.pop(name, None)
 
-    def _late(self, name: Name, *, is_recorded: bool = True) -> list[TendedOperation]:
-        """Note that the work on a table takes too long, and go on without it."""
+    def _late(self, name: Name, *, is_recorded: bool = True) -> list[TendedOperation] | None:
+        """Note that the work on a table takes too long, and go on without it; None if no work is under way."""
         with self._lock:
             found = self._at_work.get(name)
             if found is None:
-                return []  # it has just ended
+                return None
             seconds = round(_now_ms() / 1000 - found.at.timestamp(), 3)
             self._overdue[name] = seconds
         message = f"it has taken {seconds:,.0f} s already, and the run goes on without it"

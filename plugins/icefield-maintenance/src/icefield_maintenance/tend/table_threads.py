@@ -14,12 +14,13 @@ R = TypeVar("R")
 
 
 def results_in_time(
-    items: Iterable[T], work: Callable[[T], R], threads: int, seconds: float, overdue: Callable[[T], R]
+    items: Iterable[T], work: Callable[[T], R], threads: int, seconds: float, overdue: Callable[[T], R | None]
 ) -> Iterator[R]:
     """The results of ``work`` on each item as they come, from ``threads`` threads at a time.
 
     An item that takes longer than ``seconds`` has the result of ``overdue``. Its thread ends by itself, or with the
-    process, and another one takes its place. An error of ``work`` is raised.
+    process, and another one takes its place. If ``overdue`` returns None, the work is about to begin or to end, and has
+    the time again. An error of ``work`` is raised.
     """
     waiting, ended = iter(items), SimpleQueue[tuple[Thread, R | BaseException]]()
     running: dict[Thread, tuple[T, float]] = {}
@@ -34,15 +35,20 @@ def results_in_time(
         while True:
             for item in islice(waiting, threads - len(running)):
                 started = Thread(target=run, args=(item,), name="icefield-tend", daemon=True)
-                running[started] = item, time.monotonic() + seconds
                 started.start()
+                running[started] = item, time.monotonic() + seconds
             if not running:
                 return
             oldest = next(iter(running))
             try:
                 thread, result = ended.get(timeout=max(0.0, running[oldest][1] - time.monotonic()))
             except Empty:
-                yield overdue(running.pop(oldest)[0])
+                item, _ = running.pop(oldest)
+                late = overdue(item)
+                if late is None:
+                    running[oldest] = item, time.monotonic() + seconds
+                else:
+                    yield late
                 continue
             if running.pop(thread, None) is None:
                 continue  # it was overdue, and has its result

@@ -59,7 +59,7 @@ class OperationSpans:
     def __init__(self, tracer: Tracer, instruments: Instruments, sender: Sender | None = None) -> None:
         self._tracer, self._instruments, self._sender = tracer, instruments, sender
         self._open: dict[str, _OpenSpan] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may tell an event while the lock is held
 
     def hear(self, event: Event) -> None:
         """Make a span of an operation, or add to the span of its operation."""
@@ -133,7 +133,7 @@ class OperationSpans:
         """The innermost operation on a table in this thread: of a kind, or any but the planning of a scan."""
         thread = threading.get_ident()
         with self._lock:
-            for one in reversed(self._open.values()):
+            for one in reversed([*self._open.values()]):
                 is_kind = one.operation == operation if operation is not None else one.operation != _PLAN
                 if is_kind and one.name == table and one.thread == thread:
                     return one
