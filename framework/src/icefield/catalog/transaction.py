@@ -280,13 +280,12 @@ class CatalogTransaction(AbstractContextManager["CatalogTransaction"]):
         self._check_open()
         self._open = False
         parts = list(self._parts.values())
-        if len(parts) > 1:
-            for part in parts:
-                part.staged.end()
         if len(parts) < 2:
             for part in parts:
                 part.staged.commit_transaction()
             return
+        for part in parts:
+            part.staged.end()
         try:
             self._settle(parts)
         except BaseException:  # including interrupts
