@@ -108,7 +108,7 @@ def test_a_table_without_readable_metadata_is_an_error_of_the_server(
 
 @pytest.fixture
 def hung(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Parts of locations: a file whose location has one of them is not read until the test ends."""
+    """Parts of locations. A file with such a part in its location is not read until the test ends."""
     parts, held = list[str](), threading.Event()
     hold_reads(monkeypatch, parts, held)
     yield parts
