@@ -6,6 +6,7 @@ Only an interrupt inside the publishing step may leave files, because its outcom
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from tables import Around, handle_of, ids, new_table, orphans, rows, state_of, s
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 OLD = [1, 2, 3, 11, 12]
 PASSED_OVER = ("with ", "try:")
+CONSTANT = re.compile(r"\s*[\w.]+ = (True|False|None)\b")
 VARYING = 20
 """Lines by which two runs of one change may differ."""
 
@@ -176,8 +178,9 @@ class Lines:
     The line of a ``with``, which runs again at the end of the block, and the first line of an ``__exit__`` are not
     counted. An interrupt there comes after the block and before its cleanup, and no Python code can close that gap. A
     line that is only ``try:`` is not counted either: Python does not check for interrupts at it, and CPython 3.11
-    leaves it out of the line ranges of the surrounding blocks. Nor is a line of a ``__del__``, or of what it calls:
-    Python prints an exception there, and goes on.
+    leaves it out of the line ranges of the surrounding blocks. Nor is the line below an assignment of a constant:
+    Python checks for interrupts when a function begins or returns, and at jumps back. Nor is a line of a ``__del__``,
+    or of what it calls: Python prints an exception there, and goes on.
     """
 
     PARTS = tuple(f"{os.sep}icefield{os.sep}{part}" for part in ("transaction", "writing", "commit", "catalog"))
@@ -203,7 +206,8 @@ class Lines:
         return self._line
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line" and not getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith(PASSED_OVER):
+        before, line = (getline(frame.f_code.co_filename, frame.f_lineno - back) for back in (1, 0))
+        if event == "line" and not line.lstrip().startswith(PASSED_OVER) and not CONSTANT.match(before):
             self.count += 1
             if self.count == self.step:
                 self.hit = frame.f_code.co_name

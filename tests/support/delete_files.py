@@ -12,7 +12,7 @@ from icefield.catalog import Table
 from icefield.engine import FileChanges, SnapshotProducer
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.snapshots import Operation
-from icefield.puffin import BlobType, PuffinWriter, encode_vector
+from icefield.puffin import BlobType, PuffinWriter, encode_vectors
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS, POS
 
@@ -77,7 +77,7 @@ def deletion_vectors(table: Table, positions: Mapping[DataFile, Iterable[int]], 
             array = np.unique(np.fromiter(deleted, np.int64))
             properties = {"referenced-data-file": file.file_path, "cardinality": str(len(array))}
             blob = writer.add(
-                BlobType.DELETION_VECTOR, encode_vector(array), fields=[POS.field_id], properties=properties
+                BlobType.DELETION_VECTOR, encode_vectors([array])[0], fields=[POS.field_id], properties=properties
             )
             found.append((file, len(array), blob))
         size = writer.close()

@@ -11,7 +11,7 @@ from icefield.builtin.local import LocalFileSystem
 
 
 def hold_reads(monkeypatch: pytest.MonkeyPatch, parts: Sequence[str], until: threading.Event) -> None:
-    """Hold each read of a file whose location has one of the parts until an event, or for a minute."""
+    """Delay reads of files until an event, or for a minute, if their locations contain one of the parts."""
     opens = LocalFileSystem.open_input
 
     def open_input(self: LocalFileSystem, location: str) -> InputFile:

@@ -35,6 +35,20 @@ def test_expiry_deletes_what_its_dry_run_names(
     assert ids(catalog) == [2]
 
 
+def test_an_expiry_that_deletes_no_file_says_so(run: Run, catalog: icefield.Catalog, deleted: icefield.Table) -> None:
+    time.sleep(0.002)
+    current = catalog.load_table("db.events").current_snapshot()
+    icefield.clear_caches()
+    Path(current.manifest_list.removeprefix("file://")).write_bytes(b"damaged")
+    failed = run("expire-snapshots", "db.events", "--older-than", "0s", "--retain-last", "1")
+    assert failed.status == 1
+    assert failed.err.count("\n") == 1
+    assert failed.err.endswith(
+        ". The snapshots have expired, and no file was deleted: expire again when this can be read.\n"
+    )
+    assert len(catalog.load_table("db.events").snapshots()) == 1
+
+
 def test_expiry_lists_files_in_a_dry_run_only_and_changes_nothing_before_it_says_so(
     run: Run, catalog: icefield.Catalog, deleted: icefield.Table
 ) -> None:

@@ -134,7 +134,7 @@ def test_passwords_in_locations_are_on_no_page(lake: Catalog, client: LocalClien
 
 @pytest.fixture
 def hung(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Parts of locations: a file whose location has one of them is not read until the test ends."""
+    """Parts of locations. A file with such a part in its location is not read until the test ends."""
     parts, held = list[str](), threading.Event()
     hold_reads(monkeypatch, parts, held)
     yield parts

@@ -98,7 +98,7 @@ def test_a_route_that_changes_something_is_refused(catalog: Catalog, tmp_path: P
     if operation == "createTable":
         assert asked(client, endpoint, {**body, "stage-create": True}) == 403
     assert state_of(tmp_path) == before
-    # The request is one that a server without the option carries out.
+    # A server without the option carries out the same request.
     if operation != "dropNamespace":
         assert asked(LocalClient(app(catalog)), endpoint, body) in (200, 204)
 

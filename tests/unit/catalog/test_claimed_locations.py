@@ -1,4 +1,4 @@
-"""Tables whose metadata was written by hand: they claim folders and files of another table, and delete none of them."""
+"""Metadata written by hand may name folders and files of another table: none of these files is deleted."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from bounded import bounded
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument, InvalidFile
-from icefield.puffin import decode_vector, encode_vector, encode_vectors, roaring_encoding
+from icefield.puffin import decode_vector, encode_vectors, roaring_encoding
 from outcomes import Outcomes, counted_outcomes
 from vectors import VECTORS
 
@@ -20,6 +20,10 @@ outcomes = counted_outcomes()
 
 KEY = 1 << 32
 BLOCK = 1 << 16
+
+
+def encode_vector(positions: Any) -> bytes:
+    return encode_vectors([positions])[0]
 
 
 def blob_of(vector: bytes) -> bytes:

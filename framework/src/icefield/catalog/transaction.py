@@ -17,6 +17,7 @@ from icefield.commit import (
     discard,
     discard_unexposed,
     holds,
+    is_newest,
     load_table,
     settle,
     snapshots_of,
@@ -54,11 +55,6 @@ class _Part:
         if self.proposal is not None:
             self.proposal = replace(self.proposal, metadata=self.handle.logged(self.proposal.metadata, state))
         return Staged(self.handle, state, self.proposal)
-
-    def is_current(self) -> bool:
-        """Whether the version is still the newest one."""
-        state = load_table(self.handle, self.state)
-        return state is not None and state.pointer.location == self.state.pointer.location
 
 
 @dataclass(slots=True)
@@ -284,13 +280,12 @@ class CatalogTransaction(AbstractContextManager["CatalogTransaction"]):
         self._check_open()
         self._open = False
         parts = list(self._parts.values())
-        if len(parts) > 1:
-            for part in parts:
-                part.staged.end()
         if len(parts) < 2:
             for part in parts:
                 part.staged.commit_transaction()
             return
+        for part in parts:
+            part.staged.end()
         try:
             self._settle(parts)
         except BaseException:  # including interrupts
@@ -318,7 +313,7 @@ class CatalogTransaction(AbstractContextManager["CatalogTransaction"]):
             while True:
                 staged = [each.restaged() for each in parts]
                 # No commit tells whether a table without a change stayed as it was when the others were read.
-                if all(each.proposal is not None or each.is_current() for each in parts):
+                if all(each.proposal is not None or is_newest(each.handle, each.state) for each in parts):
                     return staged
 
         change = ChangeOfTables(changes_several(self._backend), stage, expose)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from icefield.commit.state import TableHandle as TableHandle
     from icefield.commit.state import TableState as TableState
     from icefield.commit.state import current_of as current_of
+    from icefield.commit.state import is_newest as is_newest
     from icefield.commit.state import is_permanent as is_permanent
     from icefield.commit.state import load_table as load_table
     from icefield.commit.written_files import WrittenFiles as WrittenFiles

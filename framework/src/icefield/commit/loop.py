@@ -15,7 +15,7 @@ from typing import Any, Final
 from icefield.abc import CommitConflict, CommitMade, Conflict, Proposal
 from icefield.commit.retry_policy import RetryPolicy
 from icefield.commit.settling import Change, Settled, settle
-from icefield.commit.state import TableHandle, TableState, load_table
+from icefield.commit.state import TableHandle, TableState, is_newest, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
 from icefield.errors import (
     CommitFailed,
@@ -189,8 +189,8 @@ class _TableAttempts(Change[TableState]):
         assert proposal is not None
         strategy = self.handle.writable()
         at = base.pointer if base is not None else None
-        # After an interrupt of the commit the change may be visible: the files stay. No interrupt comes within a line.
-        outcome = setattr(self.written, "exposed", True) or strategy.commit(at, proposal)  # type: ignore[func-returns-value]
+        self.written.exposed = True  # after an interrupt of the commit the change may be visible: the files stay
+        outcome = strategy.commit(at, proposal)
         return outcome if isinstance(outcome, Conflict) else TableState.after(outcome, proposal, base)
 
     def rejected(self) -> None:
@@ -250,7 +250,6 @@ class _TableAttempts(Change[TableState]):
 
     def _surely_unchanged(self) -> bool:
         try:
-            current = load_table(self.handle, self.base)  # raises for another table at the location of the base
-        except Exception:
+            return is_newest(self.handle, self.base)
+        except Exception:  # such as for another table at the location of the base
             return False
-        return (current and current.pointer.location) == (self.base and self.base.pointer.location)

@@ -115,6 +115,12 @@ def _read(io: FileIO, strategy: CommitStrategy, pointer: Pointer) -> bytes:
     return found
 
 
+def is_newest(handle: TableHandle, state: TableState | None) -> bool:
+    """Whether a version, None for no table, is still the newest one. Raises the errors of ``load_table``."""
+    newest = load_table(handle, state)
+    return (newest and newest.pointer.location) == (state and state.pointer.location)
+
+
 def load_table(handle: TableHandle, known: TableState | None = None) -> TableState | None:
     """The current version of a table, or None when there is no table.
 

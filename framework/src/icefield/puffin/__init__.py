@@ -10,7 +10,6 @@ from icefield.puffin.blobs import BlobType as BlobType
 from icefield.puffin.blobs import FooterPayload as FooterPayload
 from icefield.puffin.blobs import read_range as read_range
 from icefield.puffin.deletion_vector import decode_vector as decode_vector
-from icefield.puffin.deletion_vector import encode_vector as encode_vector
 from icefield.puffin.deletion_vector import encode_vectors as encode_vectors
 from icefield.puffin.roaring import Positions as Positions
 from icefield.puffin.writer import PuffinWriter as PuffinWriter

@@ -42,13 +42,8 @@ def decode_vector(blob: bytes, location: str, *, cardinality: int | None = None,
         return decode_positions(memoryview(blob)[8:-4], cardinality=cardinality, most=most)
 
 
-def encode_vector(positions: Positions) -> bytes:
-    """The blob of positions, which are ascending and distinct. Raises ``InvalidArgument`` for a negative one."""
-    return encode_vectors([positions])[0]
-
-
 def encode_vectors(sets: Sequence[Positions]) -> list[bytes]:
-    """The blobs of several sets of positions, made together, which is faster for small sets."""
+    """The blobs of sets of ascending, distinct positions. Raises ``InvalidArgument`` for a negative position."""
     bodies = [_MAGIC + vector for vector in encode_each(sets)]
     return [struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body)) for body in bodies]
 

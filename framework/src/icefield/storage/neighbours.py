@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeGuard
 from uuid import uuid4
 
 from icefield.abc import CommitStrategy, FileSystemAbility
@@ -45,6 +45,11 @@ _UNKNOWN: Final = (AccessDenied, LocationRefused, MissingPlugin)
 """Errors that say that nothing is known of a location."""
 
 _OTHER: Final = "give another location, or remove what is there if no table needs it any more"
+
+
+def knows_tables(strategy: CommitStrategy | None) -> TypeGuard[CommitStrategy]:
+    """Whether a strategy tells which tables are in a folder; a service's client does not."""
+    return strategy is not None and type(strategy).tables_in is not CommitStrategy.tables_in
 
 
 def free_location(io: FileIO, strategy: CommitStrategy, default: str) -> str:
@@ -204,15 +209,15 @@ def tables_noted(io: FileIO, strategy: CommitStrategy | None, folder: str, uuid:
         return []
     found: list[str] = []
     for place, other in noted:
-        if strategy is None or type(strategy).tables_in is CommitStrategy.tables_in:
+        if knows_tables(strategy):
+            wanted = folder_of(io, f"{place}/-")
+            here = [each for each in strategy.tables_in(place) if folder_of(io, each[1]) == wanted]
+            found += [name for name, location in here if _uuid_in(io, location) == other]
+        else:
             has_metadata = True
             with suppress(*_UNKNOWN):
                 has_metadata = has_metadata_of(io.storage(place), place, other)
             found += [place] if has_metadata else []
-        else:
-            wanted = folder_of(io, f"{place}/-")
-            here = [each for each in strategy.tables_in(place) if folder_of(io, each[1]) == wanted]
-            found += [name for name, location in here if _uuid_in(io, location) == other]
     return sorted(set(found))
 
 
@@ -230,12 +235,14 @@ def refuse_twins(
     files += [entry.metadata_file for entry in metadata.metadata_log]
     files += [each.manifest_list for each in metadata.snapshots if each.manifest_list is not None]
     folders = {file.rpartition("/")[0]: file for file in files}
-    others = [each for file in folders.values() for each in tables_in(io, strategy, file, metadata.table_uuid)]
-    if type(strategy).tables_in is CommitStrategy.tables_in:  # a service's client: the service has left a note
-        for each in folders:
-            with suppress(*_UNKNOWN):
-                if is_registered_twice(io.storage(each), each, metadata.table_uuid):
-                    others.append(("another name", each))
+    others: list[tuple[str, str]] = []
+    for folder, file in folders.items():
+        if knows_tables(strategy):
+            others += tables_in(io, strategy, file, metadata.table_uuid)
+            continue
+        with suppress(*_UNKNOWN):  # the service has left a note
+            if is_registered_twice(io.storage(folder), folder, metadata.table_uuid):
+                others.append(("another name", folder))
     if others:
         raise InvalidArgument(
             f"{what} would delete files that {_names(others)} may need, or forget that it needs them: the same table "

@@ -21,7 +21,7 @@ from icefield.errors import IcefieldError, InvalidArgument
 from icefield.metadata import METADATA_FOLDER, TableMetadata, decode_metadata
 from icefield.storage.file_io import FileIO
 from icefield.storage.locations import JOB_FOLDER, LocationProvider
-from icefield.storage.neighbours import owned_only, tables_in, tables_noted
+from icefield.storage.neighbours import knows_tables, owned_only, tables_in, tables_noted
 from icefield.storage.places import HashedLocations, Mask
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 
@@ -155,10 +155,10 @@ class TableFiles:
 
     def _is_used(self, place: str) -> bool:
         """Whether another table is at a location. One that was dropped does not count, if the catalog tells."""
-        strategy, home = self._strategy, f"{place}{METADATA_FOLDER}"
-        if strategy is not None and type(strategy).tables_in is not CommitStrategy.tables_in:
-            return bool(tables_in(self._io, strategy, f"{home}/-"))
-        return self._has_another(place) or bool(tables_noted(self._io, None, home, self._metadata.table_uuid))
+        home = f"{place}{METADATA_FOLDER}"
+        if knows_tables(self._strategy):
+            return bool(tables_in(self._io, self._strategy, f"{home}/-"))
+        return self._has_another(place) or bool(self._noted(home))
 
     def _names_the_table(self, parts: Sequence[str]) -> bool:
         """Whether the folders below a folder of data follow the object storage layout, with the table's context."""

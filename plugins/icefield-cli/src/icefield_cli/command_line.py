@@ -113,16 +113,22 @@ def run(arguments: Sequence[str] | None) -> int:
         _wrong_usage(error)
         raise SystemExit(error.exit_code) from None
     except IcefieldError as error:
-        return _failed(str(error), context)
+        return _failed(_said(error), context)
     except Exception as error:
         failure = _output_failure()
         if failure is not None:
             return _without_output(failure)
         # A bug, here or in a plugin: still one line.
         return _failed(
-            f"{type(error).__name__}: {error} (unexpected; ICEFIELD_DEBUG=1 shows where it came from)", context
+            f"{type(error).__name__}: {_said(error)} (unexpected; ICEFIELD_DEBUG=1 shows where it came from)", context
         )
     return 0
+
+
+def _said(error: Exception) -> str:
+    """The message of an error, and its notes."""
+    notes = getattr(error, "__notes__", ())
+    return ". ".join([str(error).rstrip("."), *notes]) if notes else str(error)
 
 
 def _wrong_usage(error: click.ClickException) -> None:

@@ -85,7 +85,7 @@ class BackgroundResults:
         return found.future.result()
 
     def _start(self) -> None:
-        """Start the works whose turn it is. The caller holds the lock."""
+        """Start the works that may begin now. The caller holds the lock."""
         running = {each.subject for each in self._open if each.began is not None}
         slow = len(self._slow())
         at_once = _AT_ONCE if slow < _MANY_SLOW else 1

@@ -35,7 +35,7 @@ _IDLE_SECONDS: Final = 300.0
 """The time for which a process waits for a query."""
 
 _MOST_LEFT: Final = 64
-"""Ended queries whose tables are still being read: storage may not answer. More of them keep others from starting.
+"""The number of ended queries that may still read a table, as storage may not answer. Beyond it no query starts.
 
 Each has a thread, which cannot be ended; its process is ended.
 """
@@ -57,7 +57,7 @@ class QueryProcesses:
 
     def __init__(self, limits: QueryLimits, at_once: int) -> None:
         self.limits = limits
-        self._turns = threading.BoundedSemaphore(at_once)
+        self._queries = threading.BoundedSemaphore(at_once)
         self._reads = threading.BoundedSemaphore(at_once + _MOST_LEFT)
         self._lock = threading.Lock()
         self._waiting: tuple[subprocess.Popen[bytes], float] | None = None
@@ -79,7 +79,7 @@ class QueryProcesses:
         """
         library("duckdb", "sql", own="icefield_frames.duckdb_queries")
         end = time.monotonic() + self.limits.seconds
-        _take(self._turns)
+        _take(self._queries)
         try:
             query = self._begun(sql, scan_of, end)
             if gone is not None:
@@ -89,7 +89,7 @@ class QueryProcesses:
             finally:
                 query.stop()
         finally:
-            self._turns.release()
+            self._queries.release()
 
     def _begun(self, sql: str, scan_of: ScanOf, end: float) -> _Query:
         _take(self._reads)
@@ -135,9 +135,9 @@ class QueryProcesses:
         return process, time.monotonic() + _IDLE_SECONDS - 30
 
 
-def _take(places: threading.Semaphore) -> None:
-    """Take a place among those that work at the same time. Raises ``QueriesBusy`` if there is none after a second."""
-    if not places.acquire(timeout=1):
+def _take(slots: threading.Semaphore) -> None:
+    """Take a slot, or raise ``QueriesBusy`` if none is free within a second."""
+    if not slots.acquire(timeout=1):
         raise QueriesBusy("other queries are running; send yours again later")
 
 

@@ -118,7 +118,7 @@ def test_a_simulation_costs_what_the_real_table_cost(kind: str, goals: Goals | N
     counts = [(each.scan_requests, each.rewritten_files, each.debt) for each in (simulated, real)]
     assert counts[0] == pytest.approx(counts[1])
     assert (real.rewritten_files > 0) == (goals is not None)
-    # A file of many rows is smaller than those that it takes the place of.
+    # One file of many rows is smaller than the files that it replaces.
     assert simulated.scan_bytes == pytest.approx(real.scan_bytes, rel=0.0 if goals is None else 0.1)
     assert simulated.rewritten_bytes == pytest.approx(real.rewritten_bytes, rel=0.1)
 

@@ -30,9 +30,9 @@ def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
     size = rows = 0
     for part in parts:
         own = part.nbytes
-        full = rows >= _WIDE_ROWS and (
-            size + own > PIECE_BYTES or (size > _ENOUGH_BYTES and not _is_next(part, waiting[-1]))
-        )
+        full = rows >= _WIDE_ROWS and size + own > PIECE_BYTES
+        if rows >= _WIDE_ROWS and size > _ENOUGH_BYTES:  # parts that were decoded together are joined without a copy
+            full = full or not are_neighbours(waiting[-1].column(f.STATUS), part.column(f.STATUS))
         if waiting and (full or not _alike(part, waiting[0])):
             yield _joined(waiting)
             waiting, size, rows = [], 0, 0
@@ -51,11 +51,6 @@ def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
 
 def _alike(one: ManifestEntries, other: ManifestEntries) -> bool:
     return one.spec_id == other.spec_id and one.partition.type == other.partition.type
-
-
-def _is_next(part: ManifestEntries, before: ManifestEntries) -> bool:
-    """Whether both were decoded together, so that joining them takes no copy."""
-    return are_neighbours(before.column(f.STATUS), part.column(f.STATUS))
 
 
 def _joined(parts: Sequence[ManifestEntries]) -> ManifestEntries:

@@ -29,7 +29,8 @@ def run(context: Context, policy: str | None, tables: tuple[str, ...], every: in
         outcomes: Counter[str] = Counter()
         try:
             rows = _rows(tending, names, dry_run, outcomes)
-            for first in rows:  # a round without an operation prints no heading
+            first = next(rows, None)
+            if first is not None:  # a round without an operation prints no heading
                 context.rows(chain([first], rows), _COLUMNS, _for_people)
         except IcefieldError as error:
             if every is None:

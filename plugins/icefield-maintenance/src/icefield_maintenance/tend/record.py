@@ -100,7 +100,7 @@ class TendRecord:
             self._begin()
 
     def read(self, seconds: float) -> bool:
-        """Read the operations of others, and write those that wait; whether this took no longer than ``seconds``.
+        """Read the record, and write the buffered operations; return whether this took at most ``seconds``.
 
         Raises errors of reads and commits. The operations still wait then.
         """
