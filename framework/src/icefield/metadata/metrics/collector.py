@@ -113,10 +113,6 @@ def _struct_children(array: pa.Array) -> list[pa.Array]:
     return array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
 
 
-def _list_children(array: pa.Array) -> list[pa.Array]:
-    return [array.flatten()]  # the elements of this slice only, without those below a null list
-
-
 def _map_children(array: pa.Array) -> list[pa.Array]:
     return _struct_children(map_entries(array).flatten())
 
@@ -337,7 +333,8 @@ def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
         return _Nested(entries, _map_children) if any(entries) else None
     if is_list_like(arrow_type):
         element = _watcher(arrow_type.value_field, bounds=False)
-        return _Nested([element], _list_children) if element is not None else None
+        # `flatten` gives the elements of this slice only, without those below a null list.
+        return _Nested([element], lambda array: [array.flatten()]) if element is not None else None
     if pa.types.is_floating(arrow_type):
         return _leaf(column, lambda id_: _Floats(id_, bounds=bounds))
     if not bounds or pa.types.is_null(arrow_type):
