@@ -221,18 +221,6 @@ def test_planning_asks_as_much_of_storage_for_many_files_as_for_few(files: int) 
     assert len(opened(table)) == 3
 
 
-def test_manifests_of_a_plan_share_columns_that_are_the_same_for_all_files() -> None:
-    table = PlannedTable()
-    for part in range(3):
-        table.add([table.file(f"{part}-{i}") for i in range(2)])
-    table.commit()
-    clear_caches()
-    plan = table.scan().plan_arrow()
-    assert plan.num_rows == 6
-    for name in ("spec_id", "delete_files"):
-        assert len({chunk.buffers()[1].address for chunk in plan[name].chunks}) == 1, name
-
-
 @pytest.mark.spec("FS-08")
 def test_a_plan_writes_nothing() -> None:
     class ReadOnly(CountingIO):
