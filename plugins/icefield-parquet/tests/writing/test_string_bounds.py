@@ -1,15 +1,11 @@
 """Bounds of strings and bytes are exact, whether the footer states them or not."""
 
-from uuid import uuid4
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.builtin.memory import MemoryFileSystem
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import NestedField
-from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.writing import string_bounds
 from parquet_files import write, write_rows
 
@@ -62,17 +58,11 @@ def test_a_footer_that_does_not_state_what_it_should_leaves_the_bounds_unknown(m
     assert written.metrics.upper_bounds == {2: 2, 3: b"m"}
 
 
-@pytest.mark.parametrize("opened", ["alone", "one of many"])
-def test_columns_whose_metrics_the_table_does_not_want_have_none(opened):
+@pytest.mark.parametrize("of_many", [False, True])
+def test_columns_whose_metrics_the_table_does_not_want_have_none(of_many):
     properties = {"write.metadata.metrics.default": "none", "write.metadata.metrics.column.raw": "truncate(2)"}
-    sink = MemoryFileSystem().open_output(f"memory://omitted/{uuid4().hex}")
-    if opened == "alone":
-        writer = ParquetFormat().open_writer(sink, SCHEMA, properties=properties)
-    else:
-        writer = ParquetFormat().writers(SCHEMA, properties=properties)(sink)
     held = [{"a.b": "x", "n": 1, "raw": b"abc"}] * 5
-    writer.write(pa.RecordBatch.from_pylist(held, schema_to_arrow(SCHEMA)))
-    metrics = writer.close().metrics
+    metrics = write_rows(SCHEMA, held, properties=properties, of_many=of_many)[1].metrics
     assert (metrics.record_count, set(metrics.column_sizes)) == (5, {1, 2, 3})
     assert (metrics.value_counts, metrics.null_value_counts) == ({3: 5}, {3: 0})
     assert (metrics.lower_bounds, metrics.upper_bounds) == ({3: b"abc"}, {3: b"abc"})
