@@ -4,7 +4,7 @@
 
 Steps run in the order of ``STEPS``, each with cold caches of at most 512 MiB; imports are not measured. A step fails
 above 2 GiB, or if it takes more than 12 times the CPU time of the tenth of its files. The table of ``plan`` alone takes
-250 bytes a file, so at 10^7 files only ``tasks`` plans. The data files are not there; the doctor is told that each
+155 bytes a file, so at 10^7 files only ``tasks`` plans. The data files are not there; the doctor is told that each
 exists. PyIceberg and Polars with PyIceberg's planning, for six minutes at most, and Iceberg's Java library run beside,
 up to 10^6 files. A step of Java is a whole JVM with one plan; a warm one is the last of five plans in one JVM.
 """

@@ -16,11 +16,12 @@ from icefield_parquet.parquet_format import ParquetFormat
 
 
 def write(
-    schema: Schema, table: pa.Table, *, batch_rows: int | None = None, **options: Any
+    schema: Schema, table: pa.Table, *, batch_rows: int | None = None, of_many: bool = False, **options: Any
 ) -> tuple[bytes, WrittenFile]:
-    """Write a file, and return its bytes and its writer's result."""
+    """Write a file, alone or as one ``of_many``, and return its bytes and its writer's result."""
     location = f"memory://parquet/{uuid4().hex}"
-    writer = ParquetFormat().open_writer(MemoryFileSystem().open_output(location), schema, **options)
+    sink, kind = MemoryFileSystem().open_output(location), ParquetFormat()
+    writer = kind.writers(schema, **options)(sink) if of_many else kind.open_writer(sink, schema, **options)
     with writer:
         for batch in table.to_batches(max_chunksize=batch_rows):
             writer.write(batch)

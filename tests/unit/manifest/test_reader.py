@@ -1,6 +1,7 @@
 """Reading manifests: other writers' orders, names and versions of fields, and the values that entries inherit."""
 
 import io as _io
+import math
 import struct
 from typing import Any
 
@@ -104,6 +105,34 @@ def test_manifests_read_together_inherit_from_their_own_manifest(made: PlannedTa
     ]
     assert together[1].column(f.SNAPSHOT_ID).to_pylist() == [8]
     assert together[2].column(f.FIRST_ROW_ID).to_pylist() == [10, None, 20]
+
+
+def test_columns_that_repeat_those_of_an_earlier_manifest_take_its_memory(made: PlannedTable) -> None:
+    foreign = Foreign(made)
+    reader, kind = ManifestReader(made.io), made.specs[0].partition_type(made.schema)
+    counts = [[10, 10, 10], [10, 10], [10, 10, 10], [10, 11, 10]]
+    read_apart = []
+    for number, of_manifest in enumerate(counts):
+        rows = [foreign.row(f"{number}-{at}", record_count=count) for at, count in enumerate(of_manifest)]
+        read_apart.append(reader.read(foreign.write(rows, sequence_number=5 + number // 3), kind))
+    for number in (f.FILE_FORMAT, f.FILE_SIZE, f.SNAPSHOT_ID, f.CONTENT):
+        places = {entries.column(number).buffers()[-1].address for entries in read_apart}
+        assert len(places) == 1, number
+    for number in (f.RECORD_COUNT, f.SEQUENCE_NUMBER):
+        places = [entries.column(number).buffers()[-1].address for entries in read_apart]
+        assert places[0] == places[1] == places[2] != places[3]
+    assert [entries.column(f.RECORD_COUNT).to_pylist() for entries in read_apart] == counts
+    paths = [entries.column(f.FILE_PATH).to_pylist() for entries in read_apart]
+    assert paths == [[made.path(f"{number}-{at}") for at in range(len(each))] for number, each in enumerate(counts)]
+
+
+def test_zeros_of_both_signs_in_partitions_stay_what_they_are() -> None:
+    made = PlannedTable(specs=[spec((4, "identity", "score"))])
+    for zero in (0.0, -0.0):
+        made.add([made.file(partition=(zero,))])
+    reader, kind = ManifestReader(made.io), made.specs[0].partition_type(made.schema)
+    found = [reader.read(manifest, kind).partition.field(0)[0].as_py() for manifest in made.manifests]
+    assert [math.copysign(1, zero) for zero in found] == [1, -1]
 
 
 @pytest.mark.parametrize("damage", [{"status": 3}, {"status": 0, "file_sequence_number": 2}, {"content": 2}])

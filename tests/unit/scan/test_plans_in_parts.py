@@ -24,3 +24,15 @@ def test_a_plan_of_which_some_rows_are_taken_reads_the_manifests_of_those() -> N
         with closing(table.scan().plan_manifests(first=first, rows=25)) as parts:  # type: ignore[type-var]
             assert [next(parts).place for _ in range(3)] == [first, first + 1, first + 2]
         assert len(opened) == 4  # the list, and three manifests
+
+
+def test_manifests_of_a_plan_share_columns_that_are_the_same_for_all_files() -> None:
+    table = PlannedTable()
+    for part in range(3):
+        table.add([table.file(f"{part}-{i}") for i in range(2)])
+    table.commit()
+    clear_caches()
+    plan = table.scan().plan_arrow()
+    assert plan.num_rows == 6
+    for name in ("spec_id", "delete_files"):
+        assert len({chunk.buffers()[1].address for chunk in plan[name].chunks}) == 1, name

@@ -122,6 +122,17 @@ class TestDataFiles:
         assert set(file.value_counts) == {2, 4, 5}
         assert dict(file.upper_bounds) == {2: b"c"}
 
+    @pytest.mark.parametrize("name", ["parquet", "orc", "avro"])
+    def test_formats_collect_only_the_metrics_that_the_table_keeps(self, context, name):
+        properties = {"write.metadata.metrics.default": "none", "write.metadata.metrics.column.s.d": "full"}
+        sink = context.io.create(f"{context.locations.data_folder}/{name}").sink
+        writer = context.io.file_format(name).open_writer(sink, SCHEMA, properties=properties)
+        for batch in rows_table(10).to_batches():
+            writer.write(batch)
+        metrics = writer.close().metrics
+        assert (metrics.record_count, metrics.value_counts, metrics.nan_value_counts) == (10, {5: 10}, {5: 0})
+        assert (metrics.lower_bounds, metrics.upper_bounds) == ({5: 0.0}, {5: 4.5})
+
     @pytest.mark.spec("PART-26")
     def test_folders_show_partition_values_escaped(self, context):
         files = write_batches(context, rows_table(days=1))

@@ -248,7 +248,8 @@ class FileFormat(ABC):
         """Begin a file of ``schema``.
 
         ``properties`` are table properties (``write.<format>.*``) plus any of the format's own; unknown ones are
-        ignored. ``metadata`` goes into the file as key-value metadata.
+        ignored. Metrics may leave out the columns for which ``write.metadata.metrics.*`` asks for none
+        (``icefield.toolkit.MetricsConfig``). ``metadata`` goes into the file as key-value metadata.
 
         Raises ``UnsupportedFeature`` for a type that the format cannot hold.
         """

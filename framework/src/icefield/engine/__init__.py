@@ -2,7 +2,6 @@
 
 from icefield.base.lazy_names import public_names
 from icefield.catalog.identifiers import namespace_name as namespace_name
-from icefield.metadata.metrics import MetricsConfig as MetricsConfig
 from icefield.metadata.metrics import apply_modes as apply_modes
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT as NAME_MAPPING_DEFAULT
 from icefield.metadata.remembered import branches_moved as branches_moved

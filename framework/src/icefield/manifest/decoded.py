@@ -198,10 +198,7 @@ def among(request: StatisticsRequest, ids: Collection[int]) -> StatisticsRequest
 
 def joined_requests(left: StatisticsRequest, right: StatisticsRequest) -> StatisticsRequest:
     """Both requests together."""
-    if not right:
-        return left
-    nothing: frozenset[int] = frozenset()
-    return {kind: left.get(kind, nothing) | right.get(kind, nothing) for kind in {*left, *right}}
+    return {kind: left.get(kind, frozenset()) | right.get(kind, frozenset()) for kind in {*left, *right}}
 
 
 def missing_part(known: DecodedManifest, request: ManifestRequest) -> ManifestRequest | None:

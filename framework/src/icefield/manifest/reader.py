@@ -85,6 +85,7 @@ class ManifestReader:
         self._known = KnownManifests(disk_cache(io.properties) if io.key_length is None else None)
         self._unbounded: set[int] = set()
         self._last: tuple[pa.Schema, ManifestRequest, ManifestReadRequest] | None = None
+        self._repeated: dict[int, pa.Array] = {}
 
     def cached(
         self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
@@ -206,7 +207,7 @@ class ManifestReader:
             # One conversion of long columns takes less time than many conversions of short ones.
             made = _of_batches(together, kind, request.statistics, location)
             rows = [sum(map(len, each)) for each in batches]
-            made.complete(request.columns, [one for one, _ in manifests], rows, versions[0])
+            made.complete(request.columns, [one for one, _ in manifests], rows, versions[0], self._repeated)
             return _cut(made, rows)
 
     def _request_for(self, schema: pa.Schema, request: ManifestRequest, location: str) -> ManifestReadRequest:
@@ -226,10 +227,7 @@ class ManifestReader:
     ) -> _Scanned:
         """Go through the file of ``size`` bytes once."""
         wanted = self._request_for(reader.schema, request, location)
-        batches = gathered(reader.read(wanted), size)
-        if not batches:
-            nothing = [pa.nulls(0, field.type) for field in wanted.columns]
-            batches = [pa.RecordBatch.from_arrays(nothing, schema=wanted.columns)]
+        batches = gathered(reader.read(wanted), size) or [pa.RecordBatch.from_pylist([], wanted.columns)]
         return _of_batches(batches, kind, request.statistics, location)
 
     def _first(self, request: ManifestRequest) -> ManifestRequest:
@@ -297,7 +295,8 @@ class ManifestReader:
                 single |= self._scan(reader, partition_type, missing, location, size).single
             _check_whole(manifest, size, num_rows)
             if scanned is None:
-                found.complete(wanted, [manifest], [num_rows], _format_version(reader.metadata, location))
+                version = _format_version(reader.metadata, location)
+                found.complete(wanted, [manifest], [num_rows], version, self._repeated)
             inherit_row_ids(columns, wanted, manifest, num_rows)
         kept = {number: column for number, column in columns.items() if number in wanted}
         if request.encoded:  # the columns of other manifests, with which these are written, are encoded
@@ -315,11 +314,26 @@ class _Scanned:
     single: dict[StatisticKey, pa.Array | None]
 
     def complete(
-        self, wanted: frozenset[int], manifests: Sequence[ManifestFile], rows: Sequence[int], version: int
+        self,
+        wanted: frozenset[int],
+        manifests: Sequence[ManifestFile],
+        rows: Sequence[int],
+        version: int,
+        repeated: dict[int, pa.Array],
     ) -> None:
-        """Check the columns, and fill in the values that entries inherit from their manifests."""
+        """Check the columns, and fill in the values that entries inherit from their manifests.
+
+        A column that begins like the one of an earlier scan in ``repeated`` becomes a slice of it: many columns are the
+        same for all files, and take memory once.
+        """
         _validate(self.columns, wanted, manifests[0], self.num_rows)
         inherit(self.columns, wanted, manifests, rows, version)
+        for number in self.columns.keys() & COLUMN_TYPES.keys():  # no partitions, where 0.0 equals -0.0 in Arrow
+            column = self.columns[number]
+            same = repeated.setdefault(number, column).slice(0, self.num_rows)
+            if not same.equals(column):
+                same = repeated[number] = column
+            self.columns[number] = same
 
 
 def _of_batches(

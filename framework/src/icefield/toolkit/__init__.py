@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from icefield.metadata.file_names import writes_gzip as writes_gzip
     from icefield.metadata.metrics import Metrics as Metrics
     from icefield.metadata.metrics import MetricsCollector as MetricsCollector
+    from icefield.metadata.metrics import MetricsConfig as MetricsConfig
     from icefield.metadata.property_checks import callers_level as callers_level
     from icefield.partitioning.transforms import parse_transform as parse_transform
     from icefield.schema import schema_from_arrow as schema_from_arrow

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import TableMetadata
-from icefield.metadata.properties import DEFAULT_FORMAT, WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
+from icefield.metadata import properties as p
+from icefield.metadata.metrics import MetricsConfig
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage
@@ -28,7 +29,6 @@ class WriteContext:
     ``schema`` and ``spec`` are the table's schema and spec for new rows. ``file_format`` names an installed format.
     ``operation_id`` sets the files of one operation apart from all others; tasks and attempts have numbers of
     their own. ``sort_order_id`` is recorded in each file: set it only when the rows come in that order.
-    ``sorted_ids`` are the columns of the table's sort order, which have bounds in metrics by default.
     ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that write files (None: see
     ``FileIO.workers``).
     """
@@ -37,14 +37,13 @@ class WriteContext:
     spec: PartitionSpec
     locations: LocationProvider
     io: FileIO
-    file_format: str = DEFAULT_FORMAT
+    file_format: str = p.DEFAULT_FORMAT
     properties: Mapping[str, str] = field(default_factory=dict)
     sort_order_id: int | None = None
     operation_id: str = field(default_factory=lambda: str(uuid4()))
     target_file_bytes: int = 512 << 20
     buffer_bytes: int = BUFFER_BYTES
     workers: int | None = None
-    sorted_ids: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         unknown = [each for each in self.spec.fields if not each.is_known]
@@ -80,17 +79,19 @@ class WriteContext:
         ``properties`` go over the table's for this write. Raises ``InvalidArgument`` for a property that cannot be
         used, ``UnsupportedFeature`` for a spec with an unknown transform.
         """
-        merged = {**metadata.properties, **(properties or {})}
+        merged, schema = {**metadata.properties, **(properties or {})}, metadata.schema()
+        ordered = schema.field_ids.intersection(metadata.sort_order().ordered_ids)  # they have bounds by default
+        modes = MetricsConfig.from_properties(merged, schema, ordered)
+        merged |= {f"{p.METRICS_COLUMN.name}{schema.find_column_name(id_)}": str(modes.mode(id_)) for id_ in ordered}
         context = cls(
-            schema=metadata.schema(),
+            schema=schema,
             spec=metadata.spec(),
             locations=LocationProvider.from_metadata(metadata),
             io=io.encrypting(metadata),
-            file_format=get_str(merged, WRITE_FORMAT_DEFAULT).lower(),
+            file_format=p.get_str(merged, p.WRITE_FORMAT_DEFAULT).lower(),
             properties=merged,
-            sorted_ids=metadata.sort_order().ordered_ids,
             operation_id=operation_id or str(uuid4()),
-            target_file_bytes=get_int(merged, WRITE_TARGET_FILE_SIZE),
+            target_file_bytes=p.get_int(merged, p.WRITE_TARGET_FILE_SIZE),
         )
         return replace(context, **changes) if changes else context
 

@@ -105,7 +105,7 @@ class FileSet:
         self._open_writer: Callable[[OutputStream], FormatWriter] = partial(self._format.open_writer, **settings)
         if isinstance(self._format, FormatOfManyFiles):
             self._open_writer = self._format.writers(context.schema, properties=context.properties)
-        self._metrics = MetricsConfig.from_properties(context.properties, context.schema, context.sorted_ids)
+        self._metrics = MetricsConfig.from_properties(context.properties, context.schema)
         self._lock = Lock()
         self._open: set[OpenFile] = set()
         self._finished: list[tuple[int, int, DataFile]] = []

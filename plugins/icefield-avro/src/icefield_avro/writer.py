@@ -13,7 +13,7 @@ import pyarrow as pa
 from icefield.abc import FormatWriter, OutputStream, WrittenFile
 from icefield.errors import InvalidArgument
 from icefield.schema import Schema, schema_to_arrow, schema_to_json
-from icefield.toolkit import Metrics, MetricsCollector
+from icefield.toolkit import Metrics, MetricsCollector, MetricsConfig
 
 from icefield_avro.codecs import MAX_INFLATED, codec_of, deflater
 from icefield_avro.container import CODEC_KEY, SCHEMA_KEY, SPLIT_EVERY, SYNC_SIZE, encode_header
@@ -133,7 +133,8 @@ class AvroWriter(FormatWriter):
         self._deflate = deflater(codec, level)
         self._cutter = BlockCutter(_block_size(properties))
         collect = properties.get(COLLECT_METRICS, "true" if is_data else "false").strip().lower() == "true"
-        self._collector = MetricsCollector(self._arrow) if collect else None
+        omitted = MetricsConfig.from_properties(properties, schema).omitted(schema) if collect else ()
+        self._collector = MetricsCollector(self._arrow, omitted) if collect else None
         self._rows = 0
         self._sink = sink
         self._sync = os.urandom(SYNC_SIZE)

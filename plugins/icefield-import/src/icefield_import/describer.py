@@ -13,7 +13,6 @@ from icefield.abc import FormatReader, ReadRequest
 from icefield.engine import (
     NAME_MAPPING_DEFAULT,
     IncompatibleType,
-    MetricsConfig,
     apply_modes,
     carries_ids,
     check_partition_values,
@@ -33,6 +32,7 @@ from icefield.schema import create_name_mapping, parse_name_mapping
 from icefield.toolkit import (
     Metrics,
     MetricsCollector,
+    MetricsConfig,
     child_fields,
     field_id,
     from_arrow_scalar,

@@ -10,7 +10,7 @@ import pyarrow.orc as po
 from icefield.abc import FormatWriter, OutputStream, WrittenFile
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.schema import Schema, schema_to_arrow
-from icefield.toolkit import MetricsCollector
+from icefield.toolkit import MetricsCollector, MetricsConfig
 from icefield.types import IcebergType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
 
 from icefield_orc.early_timestamps import holds_old_fraction
@@ -43,7 +43,8 @@ class OrcWriter(FormatWriter):
         if ids is not None:
             self._metadata[COLUMN_IDS] = ids.encode()
         options = write_options(properties, column_numbers(schema, self._storage))
-        self._collector = MetricsCollector(self._arrow_schema)
+        omitted = MetricsConfig.from_properties(properties, schema).omitted(schema)
+        self._collector = MetricsCollector(self._arrow_schema, omitted)
         self._sink = OrcSink(sink, 1 + sum(1 for _ in types_of(self._storage)))
         self._piece_bytes = max(1, options["stripe_size"] // 4)
         self._piece_rows = options["batch_size"]

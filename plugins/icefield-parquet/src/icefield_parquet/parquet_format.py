@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from icefield import lazy_names
 from icefield.abc import FormatAbility, FormatOfManyFiles, FormatReader, FormatWriter
+from icefield.toolkit import MetricsConfig
 
 from icefield_parquet.reading.reader import ParquetReader
 
@@ -66,7 +67,8 @@ class ParquetFormat(FormatOfManyFiles):
         cannot be written.
         """
         layout: FileLayout = _writing("layout_of")(schema)
-        writer: FormatWriter = _writing("ParquetWriter")(sink, layout, properties or {}, metadata or {})
+        omitted = MetricsConfig.from_properties(properties or {}, schema).omitted(schema)
+        writer: FormatWriter = _writing("ParquetWriter")(sink, layout, properties or {}, metadata or {}, omitted)
         return writer
 
     def writers(
@@ -74,7 +76,6 @@ class ParquetFormat(FormatOfManyFiles):
     ) -> Callable[[OutputStream], FormatWriter]:
         """Return the opener of the files of one write. All files share a layout, and the choice of encodings."""
         choice: EncodingChoice = _writing("EncodingChoice")()
-        layout: FileLayout = _writing("layout_of")(schema)
-        return partial(
-            _writing("ParquetWriter"), layout=layout, properties=properties or {}, metadata={}, choice=choice
-        )
+        given: dict[str, Any] = {"layout": _writing("layout_of")(schema), "properties": properties or {}}
+        omitted = MetricsConfig.from_properties(properties or {}, schema).omitted(schema)
+        return partial(_writing("ParquetWriter"), **given, metadata={}, omitted=omitted, choice=choice)

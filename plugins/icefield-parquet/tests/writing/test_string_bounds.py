@@ -56,3 +56,13 @@ def test_a_footer_that_does_not_state_what_it_should_leaves_the_bounds_unknown(m
     _, written = write_rows(SCHEMA, held, batch_rows=1, properties={"write.parquet.row-group-size-bytes": "1"})
     assert written.metrics.lower_bounds == {2: 1, 3: b"a"}
     assert written.metrics.upper_bounds == {2: 2, 3: b"m"}
+
+
+@pytest.mark.parametrize("of_many", [False, True])
+def test_columns_whose_metrics_the_table_does_not_want_have_none(of_many):
+    properties = {"write.metadata.metrics.default": "none", "write.metadata.metrics.column.raw": "truncate(2)"}
+    held = [{"a.b": "x", "n": 1, "raw": b"abc"}] * 5
+    metrics = write_rows(SCHEMA, held, properties=properties, of_many=of_many)[1].metrics
+    assert (metrics.record_count, set(metrics.column_sizes)) == (5, {1, 2, 3})
+    assert (metrics.value_counts, metrics.null_value_counts) == ({3: 5}, {3: 0})
+    assert (metrics.lower_bounds, metrics.upper_bounds) == ({3: b"abc"}, {3: b"abc"})

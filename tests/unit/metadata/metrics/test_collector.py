@@ -234,6 +234,17 @@ def test_leaves_are_counted_by_their_own_ids_and_null_structs_are_nulls_in_them(
     assert metrics.upper_bounds == last
 
 
+def test_omitted_leaves_have_no_metrics_at_any_depth() -> None:
+    omitted = {1, 2, 5, 7, 11, 12, 13, 14}
+    whole, some = MetricsCollector(schema_to_arrow(NESTED)), MetricsCollector(schema_to_arrow(NESTED), omitted)
+    for collector in (whole, some):
+        collector.update(nested_batch())
+    for name in ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds"):
+        kept = {id_: value for id_, value in getattr(whole.metrics(), name).items() if id_ not in omitted}
+        assert getattr(some.metrics(), name) == kept
+    assert some.metrics().value_counts.keys() == {3, 9}
+
+
 @pytest.mark.spec("MET-02", "MET-03")
 def test_what_is_below_a_null_struct_is_neither_counted_nor_a_bound() -> None:
     schema = Schema(NestedField(1, "s", StructType(NestedField(2, "x", LongType()))))

@@ -41,15 +41,15 @@ class Metrics:
 class MetricsCollector:
     """Collects ``Metrics`` from the record batches of one file, with a few vectorised calls a column and batch.
 
-    ``schema`` carries field ids; columns without an id are skipped. Leaves of structs have counts and bounds, and a
-    null struct counts as null in each leaf; leaves inside lists and maps have counts only. A variant is one leaf with
-    counts; the bounds of points are the corners of their box. Raises ``InvalidArgument`` for a batch of another schema.
+    ``schema`` carries field ids; columns without an id, and leaves whose ids are ``omitted``, are skipped. Leaves of
+    structs have counts and bounds, and a null struct counts as null in each leaf; leaves inside lists and maps have
+    counts only. A variant is one leaf with counts; the bounds of points are the corners of their box. Raises
+    ``InvalidArgument`` for a batch of another schema.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: pa.Schema, omitted: Collection[int] = ()) -> None:
         self._rows = 0
-        self._columns = [_watcher(column, bounds=True) for column in schema]
+        self._columns = [_watcher(column, omitted, bounds=True) for column in schema]
 
     def update(self, batch: pa.RecordBatch, counted: Collection[int] = ()) -> None:
         """Take in the rows of a batch.
@@ -111,14 +111,6 @@ class _Nested:
 def _struct_children(array: pa.Array) -> list[pa.Array]:
     # `flatten` puts the struct's nulls into its children; `field` would show the values below null structs.
     return array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
-
-
-def _list_children(array: pa.Array) -> list[pa.Array]:
-    return [array.flatten()]  # the elements of this slice only, without those below a null list
-
-
-def _map_children(array: pa.Array) -> list[pa.Array]:
-    return _struct_children(map_entries(array).flatten())
 
 
 class _CountsWatcher:
@@ -324,32 +316,29 @@ def _internal(scalar: pa.Scalar) -> Any:
 _Watcher = _Nested | _CountsWatcher
 
 
-def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
-    """The watcher of a column; None if no field in it carries an id."""
+def _watcher(column: pa.Field, omitted: Collection[int], *, bounds: bool) -> _Watcher | None:
+    """The watcher of a column; None if no leaf in it has an id that is not omitted."""
     arrow_type = unwrapped(column.type)
-    if pa.types.is_struct(arrow_type):
-        children = [_watcher(child, bounds=bounds) for child in child_fields(arrow_type)]
-        if arrow_type.equals(VARIANT_ARROW):
-            return _leaf(column, _CountsWatcher)
+    if pa.types.is_struct(arrow_type) and not arrow_type.equals(VARIANT_ARROW):
+        children = [_watcher(child, omitted, bounds=bounds) for child in child_fields(arrow_type)]
         return _Nested(children, _struct_children) if any(children) else None
     if pa.types.is_map(arrow_type):
-        entries = [_watcher(child, bounds=False) for child in child_fields(arrow_type)]
-        return _Nested(entries, _map_children) if any(entries) else None
+        entries = [_watcher(child, omitted, bounds=False) for child in child_fields(arrow_type)]
+        return _Nested(entries, lambda array: _struct_children(map_entries(array).flatten())) if any(entries) else None
     if is_list_like(arrow_type):
-        element = _watcher(arrow_type.value_field, bounds=False)
-        return _Nested([element], _list_children) if element is not None else None
+        element = _watcher(arrow_type.value_field, omitted, bounds=False)
+        # `flatten` gives the elements of this slice only, without those below a null list.
+        return _Nested([element], lambda array: [array.flatten()]) if element is not None else None
+    id_ = field_id(column)
+    if id_ is None or id_ in omitted:
+        return None
     if pa.types.is_floating(arrow_type):
-        return _leaf(column, lambda id_: _Floats(id_, bounds=bounds))
-    if not bounds or pa.types.is_null(arrow_type):
-        return _leaf(column, _CountsWatcher)
+        return _Floats(id_, bounds=bounds)
+    if not bounds or pa.types.is_null(arrow_type) or pa.types.is_struct(arrow_type):
+        return _CountsWatcher(id_)
     # The order of the bytes of geometries and geographies has no meaning.
     if (column.metadata or {}).get(TYPE_KEY, b"").startswith((b"geometry", b"geography")):
-        return _leaf(column, _Points)
+        return _Points(id_)
     if arrow_type in _BYTE_STRINGS:
-        return _leaf(column, _Strings)
-    return _leaf(column, _Uuids if arrow_type.equals(_SIXTEEN_BYTES) else _BoundsWatcher)
-
-
-def _leaf(column: pa.Field, make: Callable[[int], _Watcher]) -> _Watcher | None:
-    id_ = field_id(column)
-    return None if id_ is None else make(id_)
+        return _Strings(id_)
+    return _Uuids(id_) if arrow_type.equals(_SIXTEEN_BYTES) else _BoundsWatcher(id_)

@@ -114,6 +114,10 @@ class MetricsConfig:
         """The mode of a column."""
         return self.modes.get(field_id, self.default)
 
+    def omitted(self, schema: Schema) -> frozenset[int]:
+        """The ids of the fields without metrics, which a writer need not collect."""
+        return frozenset(id_ for id_ in schema.id_to_field if self.mode(id_).kind is MetricsKind.NONE)
+
 
 def _property_mode(name: str, string: str) -> MetricsMode:
     try:
@@ -130,7 +134,7 @@ def apply_modes(metrics: Metrics, config: MetricsConfig, schema: Schema) -> Metr
     left out. Strings and bytes are cut: the lower bound to a prefix, the upper bound to a prefix raised by one; other
     types stay whole.
     """
-    counted = {id_ for id_ in schema.id_to_field if config.mode(id_).kind is not MetricsKind.NONE}
+    counted = schema.id_to_field.keys() - config.omitted(schema)
     with_bounds = metrics.lower_bounds.keys() | metrics.upper_bounds.keys()
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}

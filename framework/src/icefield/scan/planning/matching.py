@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from icefield.abc import Attempt, Work, WorkRunner
@@ -108,12 +107,9 @@ class MatchManifests(Work[Sequence[ManifestFile], list[Matched]]):
             ]
 
     def _matched(self, part: ManifestEntries, mask: Mask | None, types: Any) -> Matched:
-        if mask is None:
-            kept = part.select(self.columns)
-        elif mask.any():
-            kept = part.select(self.columns).take(np.flatnonzero(mask))
-        else:
+        if mask is not None and not mask.any():
             return Matched(ManifestEntries(part.manifest, 0, {}), len(part))
+        kept = part.select(self.columns).filter(mask)
         if not self.prove:
             return Matched(kept, len(part))
         whole = strict_metrics(self.row_filter, EntryGroup([part], types))

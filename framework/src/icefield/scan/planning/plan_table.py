@@ -96,15 +96,16 @@ class PlanTable:
 
     def _planned(self, planned: PlannedFiles) -> pa.RecordBatch:
         entries = planned.entries
-        count = len(entries)
-        arrays = [entries.column(number) for number in _BEFORE.values()]
-        arrays.append(pa.array(np.full(count, entries.spec_id, np.int32)))
+        spec_ids, no_deletes = _same_for_all(len(entries), entries.spec_id)
+        arrays = [*(entries.column(number) for number in _BEFORE.values()), spec_ids]
         arrays.append(self._united.tuples(entries.spec_id, entries.partition))
         arrays.extend(entries.column(number) for number in self._columns.values())
-        arrays.append(_empty_lists(count) if planned.deletes is None else planned.deletes.paths())
+        arrays.append(no_deletes if planned.deletes is None else planned.deletes.paths())
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 @lru_cache(maxsize=64)
-def _empty_lists(count: int) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), pa.array([], pa.string()))
+def _same_for_all(count: int, spec_id: int) -> tuple[pa.Array, pa.Array]:
+    """The spec of so many files, and no delete files."""
+    no_paths = pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), pa.array([], pa.string()))
+    return pa.array(np.full(count, spec_id, np.int32)), no_paths

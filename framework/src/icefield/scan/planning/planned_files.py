@@ -111,10 +111,9 @@ class PlannedManifest:
         """Planned files in columns."""
         groups, residuals = planned.residual_groups
         deletes = planned.deletes
-        offsets, numbers = np.zeros(len(planned) + 1, np.int64), np.zeros(0, np.int64)
+        offsets, numbers, files = np.zeros(len(planned) + 1, np.int64), np.zeros(0, np.int64), None
         if deletes is not None:
-            offsets, numbers = deletes.all()
-        files = None if deletes is None else deletes.delete_files
+            (offsets, numbers), files = deletes.all(), deletes.delete_files
         entries = planned.entries
         return cls(planned.place, entries.spec_id, _batch(entries), groups, residuals, offsets, numbers, files)
 

@@ -74,9 +74,6 @@ class PlanReport:
 
     def told(self, planned: Iterator[T]) -> Iterator[T]:
         """The items of a plan; listeners are told when it starts and when it ends."""
-        return self._telling(planned) if self.io.listeners else planned
-
-    def _telling(self, planned: Iterator[T]) -> Iterator[T]:
         with self.io.listeners.operation("plan-scan", self.table, nested=False):
             yield from planned
 

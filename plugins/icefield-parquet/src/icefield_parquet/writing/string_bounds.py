@@ -32,10 +32,13 @@ class _StringColumn:
 
 
 class StringBounds:
-    """Follows the row groups of one file as they are written; ``write_statistics`` is pyarrow's argument."""
+    """Follows the row groups of one file as they are written, except the leaves ``omitted``, by field id.
 
-    def __init__(self, layout: FileLayout, write_statistics: bool | Sequence[str]) -> None:
-        self._layout, self._write_statistics = layout, write_statistics
+    ``write_statistics`` is pyarrow's argument.
+    """
+
+    def __init__(self, layout: FileLayout, write_statistics: bool | Sequence[str], omitted: frozenset[int]) -> None:
+        self._layout, self._write_statistics, self._omitted = layout, write_statistics, omitted
         self._columns: dict[int, _StringColumn] | None = None
         self._groups = 0
 
@@ -45,7 +48,8 @@ class StringBounds:
         if table.num_rows < _FEW_ROWS:
             return frozenset()
         if self._columns is None:
-            self._columns = _columns_of(self._layout, self._write_statistics)
+            columns = _columns_of(self._layout, self._write_statistics)
+            self._columns = {at: each for at, each in columns.items() if each.field_id not in self._omitted}
         stated = []
         for position, column in self._columns.items():
             longest = pc.max(pc.binary_length(table.column(position))).as_py()

@@ -42,18 +42,20 @@ class ParquetWriter(FlushingWriter):
         layout: FileLayout,
         properties: Mapping[str, str],
         metadata: Mapping[str, str],
+        omitted: frozenset[int],
         choice: EncodingChoice | None = None,
     ) -> None:
-        """Files with similar rows share ``choice``."""
+        """Metrics leave out the leaves ``omitted``, by field id. Files with similar rows share ``choice``."""
         self._key = sink.key
         self._sink = ParquetSink(sink)
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
         self._properties = properties
+        self._omitted = omitted
         self._lay_out(layout)
         self._arrow_schema = self._layout.arrow
         self._row_group_bytes = self._options.row_group_bytes
-        self._collector = MetricsCollector(self._arrow_schema)
+        self._collector = MetricsCollector(self._arrow_schema, omitted)
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._flushed_bytes = 0
@@ -131,7 +133,7 @@ class ParquetWriter(FlushingWriter):
         self._options = write_options(
             self._properties, layout.paths, all_counted=layout.all_counted, shredded=layout.shredded
         )
-        self._string_bounds = StringBounds(layout, self._options.arguments["write_statistics"])
+        self._string_bounds = StringBounds(layout, self._options.arguments["write_statistics"], self._omitted)
 
     def _shred(self, first: pa.Table) -> None:
         """Change the layout if the first rows show variants that are worth shredding."""

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 from icefield.abc import Metrics
-from icefield.engine import MetricsConfig, apply_modes, read_task
+from icefield.engine import apply_modes, read_task
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFile
 from icefield.scan import FileScanTask, TableScan
 from icefield.schema import schema_to_arrow
-from icefield.toolkit import MetricsCollector
+from icefield.toolkit import MetricsCollector, MetricsConfig
 
 from icefield_maintenance.doctor.tables.subject import Subject
 
