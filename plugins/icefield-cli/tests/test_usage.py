@@ -78,6 +78,7 @@ def test_options_that_exclude_each_other_are_named(command: str, capsys: pytest.
         ("rollback db.t --before 1d --any", "'--snapshot'"),
         ("branch db.t b --retain", "'--max-ref-age' or '--max-snapshot-age' or '--min-snapshots'"),
         ("tag db.t v --retain", "'--max-ref-age'"),
+        ("branches --diff", "'NAME'"),
     ],
     ids=str,
 )

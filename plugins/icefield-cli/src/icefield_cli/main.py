@@ -46,8 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # where the command was not looking
         print_error("interrupted")
     except SystemExit as ended:  # the help or wrong usage
-        assert isinstance(ended.code, int)
-        status = ended.code
+        status = int(ended.code or 0)
     return status
 
 

@@ -108,8 +108,6 @@ class CatalogBranches:
 
     def drop(self, name: str) -> tuple[str, ...]:
         """Drop the branch from all tables that have it, and return these. Its snapshots stay until they expire."""
-        if name == MAIN_BRANCH:
-            raise InvalidArgument("the branch 'main' of a table cannot be dropped")
         found = [table for table, _ in self._having(name)]
         self._change(found, lambda change: change.remove_branch(name))
         return _joined(found)
@@ -130,6 +128,8 @@ class CatalogBranches:
 
     def _having(self, name: str) -> Iterator[tuple[Name, TableMetadata]]:
         """The tables that have the branch, sorted by their names. Raises ``InvalidArgument`` if none has it."""
+        if name == MAIN_BRANCH:
+            raise InvalidArgument(f"'{name}' is the table itself: name a branch beside it", ref=name)
         has_any = False
         for table, metadata in self._loaded():
             ref = metadata.refs.get(name)
