@@ -23,7 +23,7 @@ def icefield_commands() -> Sequence[Command]:
             "icefield_rest_server.command:run",
             (
                 Option("host", "Where to listen; default: 127.0.0.1.", metavar="ADDRESS", default="127.0.0.1"),
-                Option("port", "Default: 8181.", kind="integer", bounds=(0, 65535), metavar="NUMBER", default=8181),
+                Option("port", "Default: 8181.", kind="integer", bounds=(1, 65535), metavar="NUMBER", default=8181),
                 Option(
                     "workers", "Processes; default: 1.", kind="integer", bounds=(1, 64), metavar="NUMBER", default=1
                 ),
