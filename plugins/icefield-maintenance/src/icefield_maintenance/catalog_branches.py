@@ -24,11 +24,11 @@ Name = tuple[str, ...]
 class BranchDifference:
     """The difference between a branch and ``main`` in one table, in snapshots since their last common one.
 
-    ``ahead`` are the snapshots of the branch alone, ``behind`` those of ``main`` alone. A branch can be merged where it
-    is not both. ``added_records`` and ``deleted_records`` are the rows of the snapshots ahead, as their summaries state
-    them: without equality deletes, and with all rows of files that were written again for a part of their rows.
-    Compaction adds and deletes no rows. ``has_lost_history``: the snapshots that lead from ``main`` to the branch have
-    expired, so that the branch cannot be merged.
+    ``ahead`` is the number of snapshots of the branch alone, ``behind`` of those of ``main`` alone. A branch that is
+    ahead can be merged unless it is also behind. ``added_records`` and ``deleted_records`` are the rows of the
+    snapshots ahead, by their summaries: without equality deletes, and with all rows of a file that was rewritten to
+    change some of its rows. Compaction adds and deletes no rows. With ``has_lost_history``, the snapshots from ``main``
+    to the branch have expired, so that the branch cannot be merged.
     """
 
     table: str
