@@ -38,6 +38,38 @@ def test_an_interrupt_says_what_was_committed(
     assert (ran.status, "before a commit was confirmed" in ran.err) == (130, True)
 
 
+_READS_AS_PYTHON_ENDS = """
+import sys, time
+from threading import Event, Thread
+import pyarrow.parquet as pq
+from icefield_cli.main import main
+reads = Event()
+class File:
+    closed = False
+    def seek(self, *given): return 100
+    def tell(self): return 100
+    def read(self, *given):
+        reads.set()
+        while True: time.sleep(0.01)
+class LastObject:
+    def __del__(self, sleep=time.sleep): sleep(2)
+last = LastObject()
+Thread(target=pq.read_table, args=(File(),), daemon=True).start()
+reads.wait()
+sys.exit(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("given", "status"), [("plugins", 0), ("nothing", 2), ("tables", 1)])
+def test_a_thread_that_still_reads_does_not_break_the_end_of_a_command(given: str, status: int, tmp_path: Path) -> None:
+    """Arrow would abort the process when Python ends a thread that holds Python's lock by Arrow."""
+    command = [sys.executable, "-c", _READS_AS_PYTHON_ENDS, given]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (ended.returncode, "Fatal" in ended.stderr) == (status, False), ended.stderr
+    assert ended.stdout or ended.stderr
+
+
 _INTERRUPTED_AT_A_CALL = """
 import os, signal, sys
 from icefield import Plugins

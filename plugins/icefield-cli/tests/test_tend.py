@@ -55,19 +55,39 @@ def test_a_table_is_kept_at_its_goals(run: Run, catalog: icefield.Catalog, event
     assert (done.status, done.lines[1].split()[:3]) == (0, ["db.events", "rewrite_data_files", "done"])
     assert (files(catalog), ids(catalog)) == (2, [1, 2, 10, 11, 12, 13])
     again = run("tend", policy)
-    assert (again.status, again.out, again.err.strip()) == (0, "", "all tables are at their goals")
+    assert (again.status, again.out, again.err.strip()) == (0, "", "1 table is at its goals")
 
 
 def test_the_policy_is_that_of_the_configuration_or_else_the_properties_of_tables(
     run: Run, catalog: icefield.Catalog, events: icefield.Table, policy: str
 ) -> None:
     grown(events)
-    assert run("tend").err.strip() == "all tables are at their goals"
+    assert run("tend").err.strip() == "1 table is at its goals"
     events.set_properties({"tend.files-per-scan": "2"})
     assert [each["operation"] for each in run("tend", "--dry-run", "--output", "jsonl").objects] == [
         "rewrite_data_files"
     ]
     assert len(run("tend", "-p", f"tend.policy={policy}", "--output", "jsonl").objects) == 2
+
+
+def test_a_policy_that_names_no_table_says_so(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table, policy: str
+) -> None:
+    grown(events)
+    Path(policy).write_text(POLICY.replace("db.*", "bd.*"))
+    assert run("tend", policy).err.strip() == "no rule or erasure names one of the tables: nothing is done"
+    Path(policy).write_text(POLICY.replace("db.*", "db.events"))
+    catalog.create_table("db.other", events.schema())
+    assert run("tend", policy, "--table", "db.other").err.strip().startswith("no rule or erasure names")
+    ran = run("tend", "")
+    assert (ran.status, "the policy '' cannot be read" in ran.err) == (1, True)
+
+
+def test_the_change_of_a_scan_has_a_sign_unless_it_is_zero(run: Run, events: icefield.Table, policy: str) -> None:
+    grown(events)
+    rewrite, expiry = (line.split()[3:7] for line in run("tend", policy, "--dry-run").lines[1:])
+    assert (rewrite[0], rewrite[1:3]) == ("-4", ["0", "B"])
+    assert expiry == ["0", "0", "B", "0"]
 
 
 def test_a_failed_operation_is_the_status_of_the_command(

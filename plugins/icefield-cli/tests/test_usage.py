@@ -78,6 +78,7 @@ def test_options_that_exclude_each_other_are_named(command: str, capsys: pytest.
         ("rollback db.t --before 1d --any", "'--snapshot'"),
         ("branch db.t b --retain", "'--max-ref-age' or '--max-snapshot-age' or '--min-snapshots'"),
         ("tag db.t v --retain", "'--max-ref-age'"),
+        ("branches --diff", "'NAME'"),
     ],
     ids=str,
 )
@@ -91,6 +92,7 @@ def test_an_option_without_the_one_that_it_goes_with_is_wrong_usage(
 @pytest.mark.parametrize(
     ("command", "said"),
     [
+        ("serve --port 0", "0 is not in the range 1<=x<=65535"),
         ("doctor db.t --location x", "are for catalogs"),
         ("doctor db.t --location=", "are for catalogs"),
         ("doctor db.t --read-only", "are for catalogs"),

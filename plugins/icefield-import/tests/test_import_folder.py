@@ -109,6 +109,10 @@ def test_several_formats_and_several_layouts_are_refused(catalog: Catalog, tmp_p
         import_folder(catalog, "db.t", folder)
     with pytest.raises(FileMissing, match="no data file"):
         import_folder(catalog, "db.t", f"{folder}/nothing")
+    with pytest.raises(
+        InvalidArgument, match=r"a\.csv is a file: give the folder of the files, or use table\.add_files"
+    ):
+        import_folder(catalog, "db.t", f"{folder}/k=1/a.csv")
 
 
 def test_a_stated_format_and_type_are_taken(catalog: Catalog, tmp_path: Path) -> None:

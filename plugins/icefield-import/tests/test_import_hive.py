@@ -367,7 +367,7 @@ def test_the_command_names_a_metastore(legacy: Legacy, tmp_path: Path) -> None:
     assert "p       int     identity" in planned.stdout
     assert "1 partitions have no file" in planned.stderr
     made = run("--metastore", legacy.uri, "--accept-managed")
-    assert "imported 1 files of parquet" in made.stdout
+    assert "imported 1 file of parquet" in made.stdout
     assert lake.load_table("db.t").scan().count() == 2
 
 

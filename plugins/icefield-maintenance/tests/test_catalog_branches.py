@@ -90,8 +90,10 @@ def test_a_branch_that_no_table_has_is_named(catalog: Catalog, call: str) -> Non
 def test_a_branch_needs_a_table_and_main_stays(catalog: Catalog) -> None:
     with pytest.raises(InvalidArgument, match="name one at least"):
         CatalogBranches(catalog).create("work", [])
-    with pytest.raises(InvalidArgument, match="main"):
-        CatalogBranches(catalog).drop("main")
+    branches = CatalogBranches(catalog)
+    for use in (branches.diff, branches.merge, branches.drop):
+        with pytest.raises(InvalidArgument, match="'main' is the table itself"):
+            use("main")
 
 
 def test_a_table_in_which_the_branch_is_not_ahead_hinders_no_merge(catalog: Catalog) -> None:

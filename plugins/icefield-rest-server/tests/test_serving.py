@@ -120,6 +120,24 @@ def test_a_server_that_is_told_to_stop_answers_what_is_under_way(tmp_path: Path)
         assert catalog.namespace_exists("db")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_port_that_is_taken_is_an_error_that_names_it(tmp_path: Path, workers: int) -> None:
+    settings = {
+        "ICEFIELD_CATALOG__LAKE__TYPE": "directory",
+        "ICEFIELD_CATALOG__LAKE__WAREHOUSE": f"file://{tmp_path}/warehouse",
+    }
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "icefield_cli.main", "serve", "--catalog", "lake", "--port", str(port)]
+        command += ["--workers", str(workers)]
+        environment = {**os.environ, **settings}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert f"\nicefield: no server can listen on 127.0.0.1:{port}: " in ran.stderr
+    assert ran.stderr.endswith("ddress already in use; give another host or port\n")
+
+
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
     """Where an application is served."""

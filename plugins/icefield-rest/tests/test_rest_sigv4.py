@@ -175,6 +175,7 @@ def test_what_is_changed_on_the_way_is_refused(gateway: Gateway, change: str) ->
         with pytest.raises(AccessDenied) as caught:
             catalog.create_namespace("db", {"owner": "db"})
     assert len(gateway.refused) == 1, "a refusal is not asked for again"
+    assert str(caught.value).endswith("; the credentials of the catalog are wrong, or give no right to this")
     assert SECRET not in str(caught.value)
 
 

@@ -74,6 +74,12 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
         catalog_properties("x", {}, {"ICEFIELD_CONFIG": str(tmp_path / "none.toml")})
 
 
+def test_a_file_may_begin_with_the_mark_of_editors_on_windows(tmp_path: Path) -> None:
+    path = tmp_path / "icefield.toml"
+    path.write_bytes(b'\xef\xbb\xbf[catalog.x]\r\ntype = "sql"\r\n')
+    assert catalog_properties("x", {}, {"ICEFIELD_CONFIG": str(path)})["type"] == "sql"
+
+
 def test_a_value_that_is_no_scalar_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="'type'"):
         catalog_properties("x", {"type": object()}, {})

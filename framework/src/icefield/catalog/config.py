@@ -211,6 +211,6 @@ def _read_file(environment: Mapping[str, str]) -> tuple[Path, dict[str, Any]]:
             f"{path} has more than {MAX_CONFIGURATION_BYTES:,} bytes and is no configuration", location=str(path)
         )
     try:
-        return path, tomllib.loads(data.decode("utf-8"))
+        return path, tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error

@@ -7,14 +7,15 @@ that the command cleans up.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from threading import Timer, main_thread
 from typing import Any
 
 _INTERRUPTED = 130
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error("the standard output is closed, and nothing was done")
         return 1
     status = _INTERRUPTED
+    atexit.register(lambda: _end_threads(status))  # before all imports, so that it runs after the handlers of others
     try:
         try:
             command_line = import_module("icefield_cli.command_line")
@@ -43,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGINT, _end)
     except KeyboardInterrupt:  # where the command was not looking
         print_error("interrupted")
+    except SystemExit as ended:  # the help or wrong usage
+        status = int(ended.code or 0)
     return status
 
 
@@ -78,13 +82,22 @@ def _end(number: int, frame: Any) -> None:
     os._exit(_INTERRUPTED)
 
 
+def _end_threads(status: int) -> None:
+    """Exit at once if threads still work. Arrow aborts a process in which Python ends one of its threads."""
+    if threading.active_count() > 1:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
+
+
 def _unraisable(unraisable: Any) -> None:
     """Raise an interrupt again if it came in code that cannot raise, such as a destructor."""
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
         return
     while True:
-        again = Timer(0.01, signal.pthread_kill, (main_thread().ident or 0, signal.SIGINT))
+        again = threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident or 0, signal.SIGINT))
         again.daemon = True
         try:
             again.start()

@@ -65,8 +65,11 @@ class RenderedCommand(click.Command):
         return rest
 
     def _spelt(self, names: Sequence[str], between: str) -> str:
-        options = {parameter.name: parameter.opts[0] for parameter in self.params}
-        return between.join(f"'{options[name]}'" for name in names)
+        shown = {
+            each.name: each.opts[0] if isinstance(each, click.Option) else str(each.name).upper()
+            for each in self.params
+        }
+        return between.join(f"'{shown[name]}'" for name in names)
 
 
 def _callback(record: Command, plugin: PluginInfo) -> Callable[..., None]:
@@ -147,7 +150,7 @@ def shared_options() -> list[click.Parameter]:
         click.Option(
             ["--catalog"],
             metavar="NAME",
-            help="The catalog, as it is configured; default: default.",
+            help="A configured catalog; default: default-catalog of icefield.toml.",
             expose_value=False,
             callback=_catalog,
         ),

@@ -77,15 +77,15 @@ def _tell(context: Context, table: str, made: ImportedFolder) -> None:
         }
         for field in made.schema.fields
     ]
+    files = f"{len(made.files):,} file{'' if len(made.files) == 1 else 's'} of {made.file_format}, {size(made.size)}"
     if made.table is None:
         context.rows(rows, ("column", "type", "partition"))
         context.hint(
-            f"{len(made.files):,} files of {made.file_format}, {size(made.size)}, would be "
-            f"{'added where they are' if made.is_in_place else 'read and written into the table'}"
+            f"{files}, would be {'added where they are' if made.is_in_place else 'read and written into the table'}"
         )
         return
     context.say(
-        f"imported {len(made.files):,} files of {made.file_format}, {size(made.size)}, as {table}",
+        f"imported {files}, as {table}",
         table=table,
         files=len(made.files),
         bytes=made.size,

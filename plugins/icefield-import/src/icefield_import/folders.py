@@ -51,6 +51,8 @@ def files_in(io: FileIO, folder: str) -> list[ImportedFile]:
     root = given_location(folder).rstrip("/")
     found = sorted(filter(None, (_file(root, info) for info in io.list_files(root))), key=lambda each: each.location)
     if not found:
+        if io.exists(root):
+            raise InvalidArgument(f"{root} is a file: give the folder of the files, or use table.add_files")
         raise FileMissing(f"no data file is in {root}", location=root)
     first, columns = found[0], tuple(found[0].values)
     for each in found:

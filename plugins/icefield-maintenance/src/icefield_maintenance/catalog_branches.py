@@ -25,11 +25,11 @@ A = TypeVar("A", bound=Action)
 class BranchDifference:
     """The difference between a branch and ``main`` in one table, in snapshots since their last common one.
 
-    ``ahead`` are the snapshots of the branch alone, ``behind`` those of ``main`` alone. A branch can be merged where it
-    is not both. ``added_records`` and ``deleted_records`` are the rows of the snapshots ahead, as their summaries state
-    them: without equality deletes, and with all rows of files that were written again for a part of their rows.
-    Compaction adds and deletes no rows. ``has_lost_history``: the snapshots that lead from ``main`` to the branch have
-    expired, so that the branch cannot be merged.
+    ``ahead`` is the number of snapshots of the branch alone, ``behind`` of those of ``main`` alone. A branch that is
+    ahead can be merged unless it is also behind. ``added_records`` and ``deleted_records`` are the rows of the
+    snapshots ahead, by their summaries: without equality deletes, and with all rows of a file that was rewritten to
+    change some of its rows. Compaction adds and deletes no rows. With ``has_lost_history``, the snapshots from ``main``
+    to the branch have expired, so that the branch cannot be merged.
     """
 
     table: str
@@ -145,8 +145,6 @@ class CatalogBranches:
 
     def drop(self, name: str) -> tuple[str, ...]:
         """Drop the branch from all tables that have it, and return these. Its snapshots stay until they expire."""
-        if name == MAIN_BRANCH:
-            raise InvalidArgument("the branch 'main' of a table cannot be dropped")
         found = [table for table, _ in self._having(name)]
         self._change(found, lambda stage: ManageSnapshots(stage).remove_branch(name))
         return _joined(found)
@@ -171,6 +169,8 @@ class CatalogBranches:
 
     def _having(self, name: str) -> Iterator[tuple[Name, TableMetadata]]:
         """The tables that have the branch, sorted by their names. Raises ``InvalidArgument`` if none has it."""
+        if name == MAIN_BRANCH:
+            raise InvalidArgument(f"'{name}' is the table itself: name a branch beside it", ref=name)
         has_any = False
         for table, metadata in self._loaded():
             ref = metadata.refs.get(name)

@@ -73,7 +73,13 @@ def test_a_goal_that_cannot_be_used_is_refused_where_it_is_set(key: str) -> None
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"rule": []}, "`rule`"),
+        ({"rule": []}, "`rule`; was 'rules' meant"),
+        (
+            {"rules": [{"tables": "*", "files_per_scan": 2}]},
+            r"`files_per_scan` - at `\$\.rules\[0\]`; was 'files-per-scan' m",
+        ),
+        ({"budget": {"byte-per-day": 1}}, "was 'bytes-per-day' meant"),
+        ({"budget": {"sunshine": 1}}, r"`sunshine` - at `\$\.budget`$"),
         ({"rules": [{"tables": "*", "files-per-scan": 0}]}, "files-per-scan"),
         ({"rules": [{"tables": "*", "deleted-rows": 1.5}]}, "deleted-rows"),
         ({"rules": [{"files-per-scan": 1}]}, "`tables`"),
@@ -126,6 +132,8 @@ def test_a_policy_is_read_from_toml(tmp_path: Path) -> None:
     found = Policy.from_file(path)
     assert (found.record, found.lease, found.budget.bytes_per_day) == ("ops.tend", 300_000, 1_500_000_000)
     assert [each.reason for each in found.erasures_of(("sales", "t"))] == ["erasure request 7, due on 2026-12-31"]
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())  # as editors on Windows write it
+    assert Policy.from_file(path) == found
     path.write_text("rules = [")
     with pytest.raises(InvalidArgument, match=r"policy\.toml is no TOML"):
         Policy.from_file(path)

@@ -23,7 +23,7 @@ def icefield_commands() -> Sequence[Command]:
             "icefield_rest_server.command:run",
             (
                 Option("host", "Where to listen; default: 127.0.0.1.", metavar="ADDRESS", default="127.0.0.1"),
-                Option("port", "Default: 8181.", kind="integer", bounds=(0, 65535), metavar="NUMBER", default=8181),
+                Option("port", "Default: 8181.", kind="integer", bounds=(1, 65535), metavar="NUMBER", default=8181),
                 Option(
                     "workers", "Processes; default: 1.", kind="integer", bounds=(1, 64), metavar="NUMBER", default=1
                 ),
@@ -33,8 +33,8 @@ def icefield_commands() -> Sequence[Command]:
                 Option("vendor", "Gives credentials for files: static, sts, or a plugin's.", metavar="NAME"),
                 Option("tokens", "Bearer tokens that are let in: a name and a token in each line.", metavar="FILE"),
                 Option("jwks", "The keys of an issuer of tokens (JWT); with --issuer and --audience.", metavar="URL"),
-                Option("issuer", "Who must have issued a token.", metavar="NAME"),
-                Option("audience", "Whom a token must be for.", metavar="NAME"),
+                Option("issuer", "The issuer that a token must have.", metavar="NAME"),
+                Option("audience", "The audience that a token must have.", metavar="NAME"),
                 Option("credentials", "JSON: the properties that clients get for files, by prefix.", metavar="FILE"),
                 Option("certificate", "The certificate, for TLS; with --key.", metavar="FILE"),
                 Option("key", "The certificate's private key.", metavar="FILE"),

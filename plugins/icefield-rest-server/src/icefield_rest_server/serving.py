@@ -7,8 +7,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
@@ -176,9 +176,12 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def run(application: Starlette | str, begins: Callable[[], None], **options: Any) -> None:
-    """Run an application under uvicorn, in one process or in several; ``begins`` is called when it listens."""
+    """Run an application under uvicorn, in one process or in several; ``begins`` is called when it listens.
+
+    Raises ``InvalidArgument`` if the address is taken, or is none of this machine.
+    """
     config = uvicorn.Config(application, **options)
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt), _address_faults(config):
         if config.workers == 1:
             _AnnouncedServer(config, begins).run()
             return
@@ -190,6 +193,19 @@ def run(application: Starlette | str, begins: Callable[[], None], **options: Any
             target = [uvicorn.Server(config).run] if takes_target else []
             supervisor: Any = Multiprocess
             supervisor(config, *target, [address]).run()
+
+
+@contextmanager
+def _address_faults(config: uvicorn.Config) -> Iterator[None]:
+    """Raise the error for which uvicorn would end the process with a status of its own."""
+    try:
+        yield
+    except SystemExit as ended:
+        if not isinstance(fault := ended.__context__, OSError):
+            raise
+        raise InvalidArgument(
+            f"no server can listen on {config.host}:{config.port}: {fault.strerror}; give another host or port"
+        ) from fault
 
 
 def check(options: Options, **properties: Any) -> Settings:

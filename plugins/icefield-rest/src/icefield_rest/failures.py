@@ -109,9 +109,10 @@ def error_model(status: int, body: bytes) -> ServiceRefusal:
 def error_of(refused: ServiceRefusal, what: str) -> IcefieldError:
     """Return the exception for a rejected request without a special meaning to the caller."""
     status, said = refused.status, f"{what}: the service says: {refused.said}"
-    if status in (401, 403, 419):
-        missing = "who you are" if status != 403 else "that you may"
-        return AccessDenied(f"{said}; it does not know {missing}: look at the credentials of the catalog")
+    if status == 403:
+        return AccessDenied(f"{said}; the credentials of the catalog are wrong, or give no right to this")
+    if status in (401, 419):
+        return AccessDenied(f"{said}; it does not know who you are: look at the credentials of the catalog")
     if status in (405, 406, 501) or refused.kind == "UnsupportedOperation":
         return NotSupportedByCatalog(said)
     if status == 404 and not refused.modelled:

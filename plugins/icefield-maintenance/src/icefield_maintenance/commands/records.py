@@ -168,7 +168,7 @@ COMMANDS = (
         (
             _TABLE,
             Option("convert_equality", "First make position deletes of equality deletes.", "flag"),
-            Option("remove_dangling", "At the end remove what applies to no data file.", "flag"),
+            Option("remove_dangling", "Then remove the deletes that apply to no data file.", "flag"),
             *_options(RewriteDeletesOptions),
         ),
     ),
@@ -208,35 +208,39 @@ COMMANDS = (
     Command(
         "tend",
         "Keep the tables of the catalog at the goals of a policy, a file in TOML, and of their properties.\n\n"
-        "It does first what gains most for the least rewritten bytes, and explains each decision. Without POLICY, the "
-        "file\nis that of the catalog's property tend.policy. Without both, the goals are those of the tables' "
-        "properties.\nThe exit status is 1 when an operation failed.",
+        "The operations that gain most for each rewritten byte come first. Each has its reason. Without POLICY, the "
+        "catalog's\nproperty tend.policy names the file. Without both, the goals are those of the tables' properties. "
+        "The exit status\nis 1 if an operation failed or is overdue.",
         "icefield_maintenance.commands.tend:run",
         (
             Argument("policy", is_required=False),
             Option(
                 "tables", "Only this table; repeatable.", spellings=("--table",), metavar="NAME", is_repeatable=True
             ),
-            Option("every", "Go on until the process is stopped, and begin again after such a time.", "span"),
-            Option("dry_run", "Change nothing, and say what would be done.", "flag"),
+            Option("every", "Repeat at this interval, until the process is stopped.", "span"),
+            Option("dry_run", "Change nothing, and print the planned operations.", "flag"),
         ),
         exclusive=(("every", "dry_run"),),
     ),
     Command(
         "simulate-tend",
         "Replay a history of commits under several schedules, and print the costs of scans and rewrites.\n\n"
-        "The history is that of a table, or generated for a kind of table. The schedules are none, a full compaction "
-        "each\nnight, each preset, and the goals of POLICY for the table.",
+        "The history is that of a table, or generated for a kind of table. The schedules are no maintenance, a full "
+        "compaction\neach night, each preset, and the goals of POLICY for the table.",
         "icefield_maintenance.commands.simulate_tend:run",
         (
             Argument("policy", is_required=False),
             Option("table", "Replay the commits of this table.", metavar="NAME"),
             Option("kind", "Generate commits: append-only, upsert-heavy or streaming.", choices=tuple(PRESETS)),
-            Option("tables", "With --kind: so many tables; default: 1.", "count", default=1),
+            Option("tables", "With --kind: the number of tables; default: 1.", "count", default=1),
             Option("days", "The simulated days; default: 30.", "count", default=30),
             Option("every", "The time from one run to the next; default: 1h.", "span", default=3_600_000),
-            Option("scans", "The scans a day; default: as the kind has, or 24.", "count"),
-            Option("partitions", "The newest partitions that a scan reads; default: as the kind has, or 7.", "count"),
+            Option("scans", "The scans a day; default: those of the kind, or 24.", "count"),
+            Option(
+                "partitions",
+                "The number of newest partitions that a scan reads; default: that of the kind, or 7.",
+                "count",
+            ),
         ),
         exclusive=(("table", "kind"), ("policy", "kind")),
         needs=("table", "kind"),

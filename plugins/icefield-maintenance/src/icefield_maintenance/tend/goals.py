@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from icefield.errors import InvalidArgument
 from icefield.metadata import Property
-from icefield.toolkit import decodable
+from icefield.toolkit import decodable, was_meant
 from msgspec import Meta, Struct
 
 from icefield_maintenance.properties import (
@@ -27,6 +28,8 @@ from icefield_maintenance.properties import (
     TEND_STATISTICS_AGE,
 )
 from icefield_maintenance.tend.quantities import FileSize, OrphanAge, SnapshotAge, StatisticsAge
+
+_UNKNOWN_KEY: Final = re.compile(r"unknown field `(.*?)`")
 
 Count = Annotated[int, Meta(ge=1, le=MOST_COUNT)]
 Share = Annotated[float, Meta(ge=LEAST_SHARE, le=1)]
@@ -105,12 +108,18 @@ def preset(name: str) -> Goals:
     return PRESETS[name]
 
 
-def converted(given: Any, kind: Any, place: str) -> Any:
-    """Make a value of a type from values of TOML. Raises ``InvalidArgument`` that names ``place``."""
+def converted(given: Any, kind: type[Struct], place: str, *parts: type[Struct]) -> Any:
+    """Make a value of a type from values of TOML. Raises ``InvalidArgument`` that names ``place``.
+
+    For an unknown key, the error also names the nearest key of the type and of its ``parts``.
+    """
     try:
         return msgspec.convert(given, kind, dec_hook=lambda wanted, value: wanted.parse(value))
     except msgspec.ValidationError as error:
-        raise InvalidArgument(f"{place} cannot be used: {error}") from error
+        unknown = _UNKNOWN_KEY.search(str(error))
+        known = [key for each in (kind, *parts) for key in each.__struct_encode_fields__]
+        hint = was_meant(unknown[1], known) if unknown else ""
+        raise InvalidArgument(f"{place} cannot be used: {error}{hint}") from error
 
 
 def goals_in(properties: Mapping[str, str], base: Goals) -> tuple[Goals, list[str]]:

@@ -136,19 +136,23 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
     @classmethod
     def from_mapping(cls, given: Any) -> Self:
         """Make a policy of nested mappings, as TOML gives them. Raises ``InvalidArgument`` that names the key."""
-        found: Self = converted(given, cls, "the policy")
-        return found
+        return cls._converted(given, "the policy")
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Read a policy from a TOML file. Raises ``InvalidArgument``."""
+        place = f"the policy {os.fspath(path) or repr('')}"
         try:
-            given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            given = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
-            raise InvalidArgument(f"the policy {os.fspath(path)} cannot be read: {error.strerror or error}") from error
+            raise InvalidArgument(f"{place} cannot be read: {error.strerror or error}") from error
         except ValueError as error:  # of TOML, or of UTF-8
-            raise InvalidArgument(f"the policy {os.fspath(path)} is no TOML: {error}") from error
-        found: Self = converted(given, cls, f"the policy {os.fspath(path)}")
+            raise InvalidArgument(f"{place} is no TOML: {error}") from error
+        return cls._converted(given, place)
+
+    @classmethod
+    def _converted(cls, given: Any, place: str) -> Self:
+        found: Self = converted(given, cls, place, GoalRule, TendBudget, Erasure)
         return found
 
     def goals_of(self, table: tuple[str, ...]) -> Goals | None:
