@@ -44,6 +44,13 @@ def made_tables(catalog: Catalog, number: int) -> tuple[str, ...]:
     return names
 
 
+def moments(catalog: Catalog) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The number of each reading before which a rival may commit, with tables of its own."""
+    for at in range(1, MOST_READINGS):
+        yield at, made_tables(catalog, at)
+    raise AssertionError("the change never ended")
+
+
 def disturbed(monkeypatch: pytest.MonkeyPatch, at: int, rival: Callable[[], object], run: Callable[[], object]) -> bool:
     """Run with a rival that commits before the reading of that number; whether there was such a reading."""
     load, readings = transactions.load_table, [0]
@@ -77,8 +84,7 @@ def test_a_commit_of_several_tables_during_a_merge_is_merged_whole(
     catalog: Catalog, ahead: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rival writes to the branch of two tables, before each reading of the merge in turn."""
-    for at in range(1, MOST_READINGS):
-        names = made_tables(catalog, at)
+    for at, names in moments(catalog):
         append(catalog, 2, "work", *(names[number] for number in ahead))
         rival = partial(append, catalog, 7, "work", names[0], names[2])
         was = disturbed(monkeypatch, at, rival, partial(CatalogBranches(catalog, names).merge, "work"))
@@ -87,15 +93,13 @@ def test_a_commit_of_several_tables_during_a_merge_is_merged_whole(
         assert all(2 in found[number] for number in ahead)
         if not was:
             return
-    raise AssertionError("the merge never ended")
 
 
 def test_a_commit_to_a_table_that_is_behind_is_not_merged_in_half(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second table of the rival's commit cannot be merged any more: then neither can the first."""
-    for at in range(1, MOST_READINGS):
-        names = made_tables(catalog, at)
+    for at, names in moments(catalog):
         append(catalog, 2, "work", names[0])
         append(catalog, 9, "main", names[2])
         rival = partial(append, catalog, 7, "work", names[0], names[2])
@@ -106,34 +110,29 @@ def test_a_commit_to_a_table_that_is_behind_is_not_merged_in_half(
         if not was:
             assert found[0] == [1, 2]
             return
-    raise AssertionError("the merge never ended")
 
 
 def test_a_commit_to_main_of_a_table_whose_branch_has_no_change_hinders_no_merge(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for at in range(1, MOST_READINGS):
-        names = made_tables(catalog, at)
+    for at, names in moments(catalog):
         append(catalog, 2, "work", names[0])
         rival = partial(append, catalog, 9, "main", names[2])
         was = disturbed(monkeypatch, at, rival, partial(CatalogBranches(catalog, names).merge, "work"))
         assert ids(catalog.load_table(names[0])) == [1, 2]
         if not was:
             return
-    raise AssertionError("the merge never ended")
 
 
 def test_a_branch_begins_at_one_moment_of_all_tables(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rival writes to two tables in one commit while the branch is created: it has both or neither."""
-    for at in range(1, MOST_READINGS):
-        names = made_tables(catalog, at)
+    for at, names in moments(catalog):
         rival = partial(append, catalog, 7, "main", names[0], names[2])
         was = disturbed(monkeypatch, at, rival, partial(CatalogBranches(catalog, names).create, "new", names))
         found = [ids(catalog.load_table(name), ref="new") for name in names]
         assert (7 in found[0]) is (7 in found[2]), (at, found)
         if not was:
             return
-    raise AssertionError("the creation never ended")
 
 
 def test_a_merge_returns_the_tables_that_it_moved(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import uvicorn
@@ -34,6 +36,17 @@ def served(application: Any, **options: Any) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+def raw_answer(url: str, request: bytes) -> bytes:
+    """The bytes of the answers to a request that is sent as it is, until the server closes the connection."""
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=60) as wire:
+        wire.sendall(request)
+        answer = b""
+        while piece := wire.recv(65_536):
+            answer += piece
+    return answer
 
 
 @contextmanager

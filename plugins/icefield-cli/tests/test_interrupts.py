@@ -70,6 +70,20 @@ def test_a_thread_that_still_reads_does_not_break_the_end_of_a_command(given: st
     assert ended.stdout or ended.stderr
 
 
+_EXITS_WITH_WORDS = """
+import sys
+from icefield_cli import command_line
+from icefield_cli.main import main
+command_line.run = lambda arguments: sys.exit("some words")
+sys.exit(main())
+"""
+
+
+def test_a_command_that_exits_with_words_shows_them_and_has_status_1() -> None:
+    ended = subprocess.run([sys.executable, "-c", _EXITS_WITH_WORDS], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "some words\n")
+
+
 _INTERRUPTED_AT_A_CALL = """
 import os, signal, sys
 from icefield import Plugins

@@ -24,7 +24,7 @@ from icefield_frames.query_processes import QueryProcesses
 from icefield_maintenance.tend import TendedOperation
 from icefield_rest_server import Principal, S3Keys, S3Signer, Settings, StaticCredentials, StaticTokens, app
 from local_client import LocalClient
-from rest_served import served
+from rest_served import raw_answer, served
 from tended_tables import add_to_record
 
 TOKENS = {"ann": "a" * 20, "bob": "b" * 20}
@@ -355,12 +355,7 @@ def test_a_query_ends_when_its_browser_leaves(monkeypatch: pytest.MonkeyPatch) -
 
 def answered(url: str, request: bytes) -> tuple[int, dict[str, str]]:
     """The status and the headers of the answer to a request as it is sent."""
-    parts = urlsplit(url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=60) as wire:
-        wire.sendall(request.replace(b"HOST", parts.netloc.encode()))
-        answer = b""
-        while piece := wire.recv(65_536):
-            answer += piece
+    answer = raw_answer(url, request.replace(b"HOST", urlsplit(url).netloc.encode()))
     status, *lines = answer.partition(b"\r\n\r\n")[0].decode("ascii").split("\r\n")
     pairs = (line.partition(": ") for line in lines)
     return int(status.split(" ")[1]), {name.lower(): value for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""Requests with one idempotency key wait for each other, whatever the other threads do at that moment."""
+"""Requests with one idempotency key run one after another, beside requests with other keys."""
 
 from __future__ import annotations
 

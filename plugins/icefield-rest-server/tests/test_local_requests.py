@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from icefield_rest_server import Options, serving
-from rest_served import served
+from rest_served import raw_answer, served
 
 LOCAL = ("127.0.0.1", "::1", "localhost", "testclient", "unix:", "")
 OF_PROXIES = {
@@ -68,16 +67,14 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def status(uri: str, headers: dict[str, str], method: str = "GET", body: bytes = b"") -> int:
     """What a request with exactly these headers and a ``Host`` is answered with."""
-    parts = urlsplit(uri)
-    assert parts.hostname is not None
-    assert parts.port is not None
-    lines = {"Host": f"127.0.0.1:{parts.port}", "Content-Length": str(len(body)), "Connection": "close", **headers}
+    lines = {
+        "Host": f"127.0.0.1:{urlsplit(uri).port}",
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        **headers,
+    }
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-    with socket.create_connection((parts.hostname, parts.port), timeout=60) as wire:
-        wire.sendall(f"{method} /v1/namespaces HTTP/1.1\r\n{head}\r\n".encode() + body)
-        answer = b""
-        while piece := wire.recv(65_536):
-            answer += piece
+    answer = raw_answer(uri, f"{method} /v1/namespaces HTTP/1.1\r\n{head}\r\n".encode() + body)
     return int(answer.split(b" ", 2)[1])
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from icefield.metadata.inflation import inflated as inflated
     from icefield.metadata.json_array import JsonArray as JsonArray
     from icefield.metadata.properties import DELETE_GRANULARITY as DELETE_GRANULARITY
+    from icefield.metadata.properties import DELETE_MODE as DELETE_MODE
     from icefield.metadata.properties import DELETE_TARGET_FILE_SIZE as DELETE_TARGET_FILE_SIZE
     from icefield.metadata.properties import GC_ENABLED as GC_ENABLED
     from icefield.metadata.properties import LONG_MAX as LONG_MAX

@@ -46,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # where the command was not looking
         print_error("interrupted")
     except SystemExit as ended:  # the help or wrong usage
-        status = int(ended.code or 0)
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        raise
     return status
 
 

@@ -27,8 +27,7 @@ _MOST_OF_ONE: Final = 8
 """Works of one subject that run or wait."""
 
 _SLOW: Final = 10.0
-"""Seconds after which a work is slow, and no longer counts among those that run at once."""
-
+"""Seconds after which a work is slow. Slow works have limits of their own."""
 
 _FRESH: Final = 5.0
 """Seconds for which a result that is not kept waits for the page that asked for it."""

@@ -12,7 +12,7 @@ from icefield import Table
 from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.expressions import BooleanExpression, bind
 from icefield.manifest import DataFileContent
-from icefield.metadata import RefType
+from icefield.metadata import DELETE_MODE, RefType
 from icefield.scan import FileScanTask, read_tasks
 from icefield.toolkit import html_of, short_repr
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from icefield.transaction import TableAccess
 
     from icefield_maintenance.maintenance_table import MaintenanceTable
-
-_MODE: Final = "write.delete.mode"
-_REWRITES: Final = "copy-on-write"
 
 _ROUNDS: Final = 3
 """The number of times that an erasure begins again because others changed the table meanwhile."""
@@ -193,13 +190,14 @@ def _erased_from_branch(
 def _deleted_rows(table: Table, branch: str, row_filter: BooleanExpression) -> int:
     """Delete the rows of a branch, and return their number."""
     # A table of version 1 refuses deletes in files of their own, which the property may ask for all the same.
-    mode = table.properties.get(_MODE, _REWRITES) if table.format_version == 1 else _REWRITES
+    rewrites = DELETE_MODE.default
+    mode = table.properties.get(DELETE_MODE.name, rewrites) if table.format_version == 1 else rewrites
     with table.transaction() as change:
-        if mode != _REWRITES:
-            change.set_properties({_MODE: _REWRITES})
+        if mode != rewrites:
+            change.set_properties({DELETE_MODE.name: rewrites})
         made = change.delete(row_filter, branch=branch)
-        if mode != _REWRITES:
-            change.set_properties({_MODE: mode})
+        if mode != rewrites:
+            change.set_properties({DELETE_MODE.name: mode})
     return made.rows_deleted or 0
 
 

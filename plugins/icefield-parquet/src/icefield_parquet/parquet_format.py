@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from icefield.abc import InputFile, OutputStream
     from icefield.schema import Schema
 
-    from icefield_parquet.writing.encoding import EncodingChoice
-    from icefield_parquet.writing.layout import FileLayout
+    from icefield_parquet.writing.encoding import EncodingChoice as EncodingChoice
     from icefield_parquet.writing.layout import layout_of as layout_of
     from icefield_parquet.writing.writer import ParquetWriter as ParquetWriter
 
@@ -66,16 +65,17 @@ class ParquetFormat(FormatOfManyFiles):
         Raises ``InvalidArgument`` for a property that cannot be used, ``UnsupportedFeature`` for a type that
         cannot be written.
         """
-        layout: FileLayout = _writing("layout_of")(schema)
-        omitted = MetricsConfig.from_properties(properties or {}, schema).omitted(schema)
-        writer: FormatWriter = _writing("ParquetWriter")(sink, layout, properties or {}, metadata or {}, omitted)
-        return writer
+        return _opener(schema, properties or {}, metadata=metadata or {})(sink)
 
     def writers(
         self, schema: Schema, *, properties: Mapping[str, str] | None = None
     ) -> Callable[[OutputStream], FormatWriter]:
         """Return the opener of the files of one write. All files share a layout, and the choice of encodings."""
-        choice: EncodingChoice = _writing("EncodingChoice")()
-        given: dict[str, Any] = {"layout": _writing("layout_of")(schema), "properties": properties or {}}
-        omitted = MetricsConfig.from_properties(properties or {}, schema).omitted(schema)
-        return partial(_writing("ParquetWriter"), **given, metadata={}, omitted=omitted, choice=choice)
+        return _opener(schema, properties or {}, metadata={}, choice=_writing("EncodingChoice")())
+
+
+def _opener(schema: Schema, properties: Mapping[str, str], **more: Any) -> Callable[[OutputStream], FormatWriter]:
+    """The writers of files of a schema, without metrics of the columns for which the properties ask for none."""
+    omitted = MetricsConfig.from_properties(properties, schema).omitted(schema)
+    layout = _writing("layout_of")(schema)
+    return partial(_writing("ParquetWriter"), layout=layout, properties=properties, omitted=omitted, **more)

@@ -140,7 +140,7 @@ class IdempotencyKeys:
             self._drop_old()
 
     def _drop_old(self) -> None:
-        """Drop what is too old, and the oldest answers if there are too many; a request under way stays in its time."""
+        """Drop entries after their time, and the oldest answers if there are too many, but no request under way."""
         now = time.monotonic()
         while self._entries:
             is_full = len(self._entries) >= MOST_KEYS or self._bytes > self._most_bytes

@@ -88,7 +88,7 @@ class _ReadAhead(Generic[R]):
         finally:
             self._stopped = True
             self._pool.shutdown(wait=True, cancel_futures=True)
-            self._begun.clear()  # closes what is paused
+            self._begun.clear()  # frees the paused readers, which closes their files
 
     def _fill(self, readers: Iterator[Iterator[R]]) -> None:
         for reader in islice(readers, self._workers + ITEMS_AHEAD - len(self._begun)):

@@ -30,7 +30,7 @@ def run(context: Context, policy: str | None, tables: tuple[str, ...], every: in
         began = time.monotonic()
         outcomes: Counter[str] = Counter()
         try:
-            tended = [each for each in names or context.catalog.walk_tables() if chosen.names(each)]
+            tended = [*tending.names(names)]
             if not tended and not is_told:
                 context.hint("no rule or erasure names one of the tables: nothing is done")
                 is_told = True

@@ -85,7 +85,7 @@ class Tending:
     def _tended(self, tables: Iterable[Name] | None, *, dry_run: bool) -> Iterator[TendedOperation]:
         plans: list[TablePlan] = []
         late = partial(self._late, is_recorded=not dry_run)
-        for survey in self._in_time(self._names(tables), self._surveyed, late, _SURVEY_SECONDS):
+        for survey in self._in_time(self.names(tables), self._surveyed, late, _SURVEY_SECONDS):
             if isinstance(survey, TablePlan):
                 plans.append(survey)
             else:
@@ -115,7 +115,8 @@ class Tending:
         can_wait, gain = plan.rank
         return can_wait, int(_SHARES * max(shares, default=0.0)), gain
 
-    def _names(self, tables: Iterable[Name] | None) -> Iterator[Name]:
+    def names(self, tables: Iterable[Name] | None = None) -> Iterator[Name]:
+        """The names of the tables that the policy names, or of those of ``tables`` among them, each once."""
         named = self.catalog.walk_tables() if tables is None else dict.fromkeys(tables)
         return (name for name in named if self.policy.names(name))
 
